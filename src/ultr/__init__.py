@@ -1,0 +1,80 @@
+"""Unbiased learning to rank from click logs.
+
+    from ultr import ClickLog, Vectorization
+
+    log = ClickLog.load("log/")
+    ranker = Vectorization(dimension=3).fit(log)
+    scores = ranker.score(candidates, offsets)
+    ranker.save("ranker/")
+
+Names are imported when they are first used, so that `import ultr` costs nothing and works without torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ultr.version import __version__
+
+if TYPE_CHECKING:
+    from ultr.clicks.registry import click_model
+    from ultr.data.click_log import ClickLog
+    from ultr.data.judged import JudgedLists
+    from ultr.data.layouts import read_layout
+    from ultr.data.letor_like import letor_like
+    from ultr.data.svmlight import read_svmlight
+    from ultr.evaluate.evaluation import evaluate
+    from ultr.methods.click_baseline import ClickBaseline
+    from ultr.methods.label_baseline import LabelBaseline
+    from ultr.methods.registry import load
+    from ultr.methods.vectorization import Vectorization
+    from ultr.simulate.log import simulate
+
+_HOMES = {
+    "ClickBaseline": "ultr.methods.click_baseline",
+    "ClickLog": "ultr.data.click_log",
+    "JudgedLists": "ultr.data.judged",
+    "LabelBaseline": "ultr.methods.label_baseline",
+    "Vectorization": "ultr.methods.vectorization",
+    "click_model": "ultr.clicks.registry",
+    "evaluate": "ultr.evaluate.evaluation",
+    "letor_like": "ultr.data.letor_like",
+    "load": "ultr.methods.registry",
+    "read_layout": "ultr.data.layouts",
+    "read_svmlight": "ultr.data.svmlight",
+    "simulate": "ultr.simulate.log",
+}
+
+__all__ = [
+    "ClickBaseline",
+    "ClickLog",
+    "JudgedLists",
+    "LabelBaseline",
+    "Vectorization",
+    "__version__",
+    "click_model",
+    "evaluate",
+    "letor_like",
+    "load",
+    "read_layout",
+    "read_svmlight",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ultr' has no attribute {name!r}")
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from ultr.errors import MissingExtraError
+
+        raise MissingExtraError(f"ultr.{name} needs torch; install it with: pip install 'ultr[train]'") from error
+
+
+def __dir__() -> list[str]:
+    return __all__

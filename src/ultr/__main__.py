@@ -1,0 +1,5 @@
+"""`python -m ultr`."""
+
+from ultr.cli import main
+
+main()

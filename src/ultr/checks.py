@@ -1,0 +1,45 @@
+"""Checks of arguments: each gives the value back or raises one clear sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+from ultr.errors import OptionError
+
+
+def one_of(name: str, value: str, choices: Iterable[str]) -> str:
+    """`value` if it is one of `choices`; else an error that lists them and names the closest.
+
+    >>> one_of("recipe", "paper", ["collapsed", "paper"])
+    'paper'
+    """
+    known = list(choices)
+    if value in known:
+        return value
+    folded = {choice.casefold(): choice for choice in known}
+    near = get_close_matches(str(value).casefold(), folded, n=1)
+    hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
+    raise OptionError(f"{name} must be one of {', '.join(known)}, got {value!r}{hint}")
+
+
+def integer(name: str, value: object, *, at_least: int) -> int:
+    """`value` as an int that is not smaller than `at_least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise OptionError(f"{name} must be an integer of at least {at_least}, got {value!r}")
+    return int(value)
+
+
+def positive(name: str, value: object) -> float:
+    """`value` as a finite float above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+        raise OptionError(f"{name} must be a number above 0, got {value!r}")
+    return float(value)
+
+
+def share(name: str, value: object) -> float:
+    """`value` as a float in (0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        raise OptionError(f"{name} must be a share in (0, 1], got {value!r}")
+    return float(value)

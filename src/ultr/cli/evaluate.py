@@ -1,0 +1,106 @@
+"""`ultr evaluate`: how good rankers are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultr.cli import options
+from ultr.errors import OptionError
+
+if TYPE_CHECKING:
+    from ultr.evaluate import Evaluation
+    from ultr.methods.estimator import Estimator
+
+
+def evaluate(
+    models: Annotated[list[Path], typer.Argument(help="Model folders; the first one is compared with the others.")],
+    data: Annotated[str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like or an SVMlight file.")] = None,
+    fold: options.Fold = 1,
+    part: options.Part = "test",
+    log: Annotated[Path | None, typer.Option(help="A held-out click log, in place of or beside labels.")] = None,
+    measures: Annotated[
+        str, typer.Option(help="Comma-separated: nDCG@k, MRR, MAP, ERR@k, ARP, P@k.")
+    ] = "nDCG@1,nDCG@3,nDCG@5,nDCG@10",
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Measure rankers on judged lists or on held-out clicks, with intervals and a paired test.
+
+    Example: `ultr evaluate model baseline --data mq2007=data/mq2007`
+    """
+    from ultr.methods import load
+
+    if data is None and log is None:
+        raise OptionError("there is nothing to evaluate on; give --data, --log or both")
+    rankers = {str(path): load(path) for path in models}
+    content: dict[str, Any] = {}
+    if data is not None:
+        content |= _on_labels(rankers, data, part, fold, measures.split(","), seed=seed, as_json=json)
+    if log is not None:
+        content |= _on_clicks(rankers, log, as_json=json)
+    if json:
+        from ultr.cli.output import print_json
+
+        print_json(content)
+
+
+def _on_labels(
+    rankers: dict[str, Estimator], data: str, part: str, fold: int, measures: list[str], *, seed: int, as_json: bool
+) -> dict[str, Any]:
+    from ultr.cli.output import print_table
+    from ultr.evaluate import evaluate as evaluate_ranker
+
+    judged = options.read_part(data, part, fold=fold, seed=seed)
+    results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
+    names = list(next(iter(results.values())).values)
+    first, *others = results
+    tests = {name: {m: results[first].against(results[name], m) for m in names} for name in others}
+    if not as_json:
+        print_table([_row(name, result, names) for name, result in results.items()], title=f"{data}, {part}")
+        for name, by_measure in tests.items():
+            for measure, test in by_measure.items():
+                typer.echo(
+                    f"{first} - {name}, {measure}: {test.difference:+.4f} "
+                    f"[{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f}"
+                )
+    return {
+        "measures": {name: {m: vars(result.interval(m)) for m in names} for name, result in results.items()},
+        "first_against": {name: {m: vars(test) for m, test in by.items()} for name, by in tests.items()},
+    }
+
+
+def _row(name: str, result: Evaluation, measures: list[str]) -> dict[str, str]:
+    row = {"model": name}
+    for measure in measures:
+        row[measure] = result.interval(measure).text("\n")
+    return row
+
+
+def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> dict[str, Any]:
+    from ultr.cli.output import print_table
+    from ultr.data.click_log import ClickLog
+    from ultr.evaluate import click_fit
+
+    clicks = ClickLog.load(log)
+    fits = {name: click_fit(ranker, clicks) for name, ranker in rankers.items()}
+    if not as_json:
+        rows = [
+            {
+                "model": name,
+                "log-likelihood a click": f"{fit.list_log_likelihood:.4f}",
+                "log-likelihood": f"{fit.log_likelihood:.4f}",
+                "perplexity": f"{fit.perplexity:.4f}",
+                "by position": " ".join(f"{value:.3f}" for value in fit.perplexity_by_position),
+            }
+            for name, fit in fits.items()
+        ]
+        print_table(rows, title=f"clicks in {log}")
+    return {
+        "clicks": {
+            name: vars(fit) | {"perplexity_by_position": fit.perplexity_by_position.tolist()}
+            for name, fit in fits.items()
+        }
+    }

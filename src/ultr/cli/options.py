@@ -1,0 +1,83 @@
+"""Options that several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
+
+import typer
+
+from ultr import checks
+from ultr.errors import OptionError
+
+if TYPE_CHECKING:
+    from ultr.data.judged import JudgedLists
+    from ultr.data.splits import Splits
+
+LETOR_LIKE = "letor-like"
+PARTS = ("train", "validation", "test")
+
+Data = Annotated[
+    str,
+    typer.Option(
+        help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
+        "(yahoo, istella-s, mslr-web10k, mslr-web30k, mq2007, mq2008, tiangong-st), or an SVMlight file.",
+    ),
+]
+Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]
+Part = Annotated[str, typer.Option(help="Which part of the data set: train, validation or test.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any further option; repeatable.")]
+
+
+def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
+    """The three parts of the data set that `--data` names."""
+    from ultr.data.layouts import LAYOUTS, read_layout
+    from ultr.data.letor_like import letor_like
+
+    name, given, value = data.partition("=")
+    if name == LETOR_LIKE:
+        queries = _parse("the number of queries of letor-like", value, int) if given else 10_000
+        return letor_like(train_queries=queries, seed=seed)
+    if not given and Path(data).exists():
+        raise OptionError(f"{data} is one file or folder without splits; name the data set, as in mq2007={data}")
+    checks.one_of("data set", name, [LETOR_LIKE, *LAYOUTS])
+    if not given:
+        raise OptionError(f"data set {name} needs its folder, as in {name}=FOLDER")
+    return read_layout(name, value, fold=fold)
+
+
+def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0) -> JudgedLists:
+    """The judged lists that `--data` and `--part` name; a file is read whole."""
+    if "=" not in data and Path(data).is_file():
+        from ultr.data.cache import read_judged
+
+        return read_judged(data)
+    checks.one_of("part", part, PARTS)
+    lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
+    return lists
+
+
+def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of: str) -> dict[str, Any]:
+    """`NAME=VALUE` texts as values of the types that the options have."""
+    values: dict[str, Any] = {}
+    for setting in settings or ():
+        name, given, text = setting.partition("=")
+        checks.one_of(f"option of {of}", name, types)
+        if not given:
+            raise OptionError(f"--set needs NAME=VALUE, got {setting!r}")
+        values[name] = _parse(name, text, types[name])
+    return values
+
+
+def _parse(name: str, text: str, kind: Any) -> Any:
+    from pydantic import TypeAdapter, ValidationError
+
+    value: Any = [part for part in text.split(",") if part] if get_origin(kind) is tuple else text
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise OptionError(f"{name} cannot be {text!r}: {error.errors()[0]['msg'].lower()}") from error

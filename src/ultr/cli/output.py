@@ -1,0 +1,53 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ultr.data.click_log import ClickLog
+
+
+def print_json(content: Any) -> None:
+    """Print JSON and nothing else."""
+    typer.echo(json.dumps(content, indent=2))
+
+
+def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
+    """Print rows as a table; the columns are the keys of the first one."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for number, column in enumerate(rows[0]):
+        header = column.replace(" ", "\n") if number else column
+        table.add_column(header, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row.values())
+    Console().print(table)
+
+
+def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
+    """Print what a click log holds: totals and the click rate of each position."""
+    shown = np.bincount(log.positions, weights=np.repeat(log.impressions, log.lengths))[1:]
+    clicked = np.bincount(log.positions, weights=log.clicks)[1:]
+    rates = np.divide(clicked, shown, out=np.zeros_like(clicked), where=shown > 0)
+    if as_json:
+        print_json(
+            {
+                "folder": str(folder),
+                "lists": log.lists,
+                "queries": len(np.unique(log.queries)),
+                "impressions": int(log.impressions.sum()),
+                "clicks": int(log.clicks.sum()),
+                "click_rate_by_position": [round(rate, 6) for rate in rates.tolist()],
+            }
+        )
+        return
+    typer.echo(f"{folder}: {log}")
+    positions = {str(position): f"{rate:.3f}" for position, rate in enumerate(rates, start=1)}
+    print_table([{"position": "click rate", **positions}], title="")

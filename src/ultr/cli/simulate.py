@@ -1,0 +1,57 @@
+"""`ultr simulate`: a click log from judged lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_type_hints
+
+import typer
+
+from ultr.cli import options
+
+
+def simulate(
+    out: Annotated[Path, typer.Option(help="Folder for the click log.")],
+    data: options.Data = options.LETOR_LIKE,
+    fold: options.Fold = 1,
+    part: options.Part = "train",
+    clicks: Annotated[
+        str,
+        typer.Option(
+            help="Click model: real, trust, position-based, user-browsing, cascade, dependent-click, dynamic-bayesian."
+        ),
+    ] = "trust",
+    impressions: Annotated[int, typer.Option(help="Result pages shown, over all queries.")] = 1_000_000,
+    svm_share: Annotated[
+        float, typer.Option(help="Share of the labelled queries that the shown lists come from.")
+    ] = 0.01,
+    rankings: Annotated[int, typer.Option(help="Shown lists a query.")] = 1,
+    noise: Annotated[float, typer.Option(help="How much the rankings of a query differ; 0 is not at all.")] = 0.0,
+    settings: options.Set = None,
+    seed: options.Seed = 0,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Simulate users who click on the lists of a weak ranker.
+
+    Example: `ultr simulate --data mq2007=data/mq2007 --clicks trust --out log`
+    """
+    from ultr.cli.output import print_log
+    from ultr.clicks.registry import CLICK_MODELS, click_model
+    from ultr.simulate.log import simulate as simulate_log
+
+    model = click_model(clicks)
+    types = get_type_hints(CLICK_MODELS[clicks])
+    model = click_model(clicks, **options.parse_settings(settings, types, of=f"click model {clicks}"))
+    judged = options.read_part(data, part, fold=fold, seed=seed)
+    log = simulate_log(
+        judged,
+        model,
+        impressions=impressions,
+        svm_share=svm_share,
+        rankings=rankings,
+        noise=noise,
+        seed=seed,
+    )
+    log.save(out, overwrite=overwrite)
+    print_log(log, out, as_json=json)

@@ -1,0 +1,1 @@
+"""Values, readers and generators of data. No torch here."""

@@ -1,0 +1,234 @@
+"""The collapsed click log: one row for each distinct shown list, with click and impression counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ultr import checks
+from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
+from ultr.data import ragged
+from ultr.errors import DataError
+from ultr.files import new_folder, read_json, write_json
+from ultr.seeding import generator
+
+FORMAT = "ultr click log 1"
+_ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
+
+
+@dataclass(frozen=True, eq=False)
+class BiasFactor:
+    """A categorical cause of bias: what was so for each shown document."""
+
+    name: str
+    values: Integers
+    """int32 [shown documents], an index into `levels`."""
+    levels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 1 or self.values.dtype.kind not in "iu":
+            raise DataError(f"the values of bias factor {self.name!r} must be a flat array of integers")
+        if len(self.values) and not 0 <= self.values.min() <= self.values.max() < len(self.levels):
+            raise DataError(f"the values of bias factor {self.name!r} must index its {len(self.levels)} levels")
+
+
+def position_factor(positions: Integers, *, count: int | None = None) -> BiasFactor:
+    """The bias factor `position` from positions as shown, which start at 1."""
+    if len(positions) and positions.min() < 1:
+        raise DataError(f"positions start at 1, got {positions.min()}")
+    count = int(positions.max(initial=1)) if count is None else count
+    return BiasFactor("position", (positions - 1).astype(np.int32), tuple(str(i + 1) for i in range(count)))
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """Shown lists with their clicks, identical impressions summed up.
+
+    The documents of list `i` are the rows `offsets[i]:offsets[i + 1]` of `documents`, `clicks` and the factors;
+    `documents` points into the rows of `features`. The first factor is always the position.
+    """
+
+    features: Floats
+    """float32 [documents, features]; may be memory-mapped."""
+    documents: Integers
+    """int64 [shown documents], rows of `features`."""
+    offsets: Integers
+    """int64 [lists + 1]."""
+    factors: tuple[BiasFactor, ...]
+    impressions: Integers
+    """int64 [lists], how often the list was shown."""
+    clicks: Integers
+    """int64 [shown documents], how many of those impressions clicked the document."""
+    queries: Integers
+    """int64 [lists], the query of each list as an index into `query_ids`."""
+    query_ids: Strings
+    feature_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("documents", "offsets", "impressions", "clicks", "queries"):
+            array = getattr(self, name)
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                raise DataError(f"{name} of a click log must be a flat array of integers, got {array.dtype}")
+        shown = len(self.documents)
+        ragged.check_offsets(self.offsets, shown, what="shown documents")
+        if not self.factors or self.factors[0].name != "position":
+            raise DataError("the first bias factor of a click log must be the position")
+        if len({factor.name for factor in self.factors}) < len(self.factors):
+            raise DataError("two bias factors of a click log have the same name")
+        for name, values in [("clicks", self.clicks), *((f.name, f.values) for f in self.factors)]:
+            if len(values) != shown:
+                raise DataError(f"{shown} shown documents, but {len(values)} values of {name}")
+        if len(self.impressions) != self.lists or len(self.queries) != self.lists:
+            raise DataError(f"impressions and queries must have one value for each of {self.lists} lists")
+        if shown and not 0 <= self.documents.min() <= self.documents.max() < len(self.features):
+            raise DataError(f"documents must be rows of the {len(self.features)} feature vectors")
+        if self.lists and not 0 <= self.queries.min() <= self.queries.max() < len(self.query_ids):
+            raise DataError(f"queries must index the {len(self.query_ids)} query ids")
+        if self.lists and self.impressions.min() < 1:
+            raise DataError("a list must have at least one impression")
+        if (self.clicks < 0).any() or (self.clicks > np.repeat(self.impressions, self.lengths)).any():
+            raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
+        if self.features.ndim != 2 or self.features.shape[1] != len(self.feature_names):
+            raise DataError(f"{self.features.shape} features, but {len(self.feature_names)} feature names")
+
+    def __repr__(self) -> str:
+        return (
+            f"ClickLog({self.lists:,} lists of {len(np.unique(self.queries)):,} queries, "
+            f"{self.impressions.sum():,} impressions, {self.clicks.sum():,} clicks, "
+            f"factors {', '.join(factor.name for factor in self.factors)})"
+        )
+
+    @property
+    def lists(self) -> int:
+        """The number of distinct shown lists."""
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Integers:
+        """The number of documents of each list."""
+        return np.diff(self.offsets)
+
+    @property
+    def positions(self) -> Integers:
+        """The position of each shown document, from 1."""
+        return self.factors[0].values + 1
+
+    def select(self, lists: Integers | Mask) -> ClickLog:
+        """Only these lists (numbers or a mask), in this order; features and factor levels stay whole."""
+        chosen = ragged.chosen(lists)
+        rows = ragged.rows_of(chosen, self.offsets)
+        return replace(
+            self,
+            documents=self.documents[rows],
+            offsets=ragged.from_lengths(self.lengths[chosen]),
+            factors=tuple(replace(factor, values=factor.values[rows]) for factor in self.factors),
+            impressions=self.impressions[chosen],
+            clicks=self.clicks[rows],
+            queries=self.queries[chosen],
+        )
+
+    def split(self, held_out: float = 0.1, *, seed: int = 0) -> tuple[ClickLog, ClickLog]:
+        """The log without a share of its queries, and those queries: no query is on both sides."""
+        checks.share("held_out", held_out)
+        queries = np.unique(self.queries)
+        count = round(held_out * len(queries))
+        if not 0 < count < len(queries):
+            raise DataError(f"cannot hold out a share of {held_out:g} of {len(queries)} queries")
+        chosen = generator(seed, "held-out queries").permutation(queries)[:count]
+        aside = np.isin(self.queries, chosen)
+        return self.select(~aside), self.select(aside)
+
+    def collapse(self) -> ClickLog:
+        """Sum the rows that show the same documents under the same bias factors to the same query."""
+        keys = np.stack([self.documents, *(factor.values for factor in self.factors)], axis=1).astype(np.int64)
+        ends = self.offsets.tolist()
+        seen: dict[tuple[int, bytes], int] = {}
+        target = np.array(
+            [
+                seen.setdefault((query, keys[start:end].tobytes()), len(seen))
+                for query, start, end in zip(self.queries.tolist(), ends[:-1], ends[1:], strict=True)
+            ],
+            dtype=np.int64,
+        )
+        firsts = np.unique(target, return_index=True)[1]
+        merged = self.select(firsts)
+        shift = np.repeat(merged.offsets[:-1][target] - self.offsets[:-1], self.lengths)
+        clicks, impressions = np.zeros_like(merged.clicks), np.zeros_like(merged.impressions)
+        np.add.at(clicks, np.arange(len(self.clicks)) + shift, self.clicks)
+        np.add.at(impressions, target, self.impressions)
+        return replace(merged, clicks=clicks, impressions=impressions)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the log as a folder of memory-mappable arrays and a manifest."""
+        with new_folder(folder, overwrite=overwrite) as draft:
+            for name in _ARRAYS:
+                np.save(draft / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            for number, factor in enumerate(self.factors):
+                np.save(draft / f"factor-{number}.npy", factor.values, allow_pickle=False)
+            manifest = _Manifest(
+                format=FORMAT,
+                factors=tuple(_Factor(name=factor.name, levels=factor.levels) for factor in self.factors),
+                feature_names=self.feature_names,
+            )
+            write_json(draft / "manifest.json", manifest.model_dump())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> ClickLog:
+        """Read a saved log; its arrays stay on disk until they are used."""
+        folder = Path(folder)
+        manifest = _read_manifest(folder)
+        arrays = {name: _map(folder / f"{name}.npy") for name in _ARRAYS}
+        factors = tuple(
+            BiasFactor(factor.name, _map(folder / f"factor-{number}.npy"), factor.levels)
+            for number, factor in enumerate(manifest.factors)
+        )
+        return cls(factors=factors, feature_names=manifest.feature_names, **arrays)
+
+    def fingerprint(self) -> str:
+        """A short name for the exact content."""
+        values = [factor.values for factor in self.factors]
+        names = [np.array([factor.name, *factor.levels]) for factor in self.factors]
+        return fingerprint(*(getattr(self, name) for name in _ARRAYS), *values, *names, np.array(self.feature_names))
+
+
+class _Factor(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    levels: tuple[str, ...]
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    format: str
+    factors: tuple[_Factor, ...]
+    feature_names: tuple[str, ...]
+
+
+def _read_manifest(folder: Path) -> _Manifest:
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {folder}; give the folder of a saved click log")
+    try:
+        manifest = _Manifest.model_validate(read_json(folder / "manifest.json"))
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise DataError(
+            f"{folder} is not a click log: its manifest is wrong at {where!r}; write the log again"
+        ) from error
+    if manifest.format != FORMAT:
+        raise DataError(f"{folder} is not a click log that this version reads; simulate or prepare it again")
+    return manifest
+
+
+def _map(path: Path) -> npt.NDArray[Any]:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is missing or damaged ({error}); write the click log again") from error
+    if not isinstance(array, np.ndarray):
+        raise DataError(f"{path} is not a .npy array; write the click log again")
+    return array

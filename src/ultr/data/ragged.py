@@ -1,0 +1,80 @@
+"""Lists of different lengths in one flat array: list `i` is `values[offsets[i]:offsets[i + 1]]`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ultr.arrays import Integers
+from ultr.errors import DataError
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def check_offsets(offsets: Integers, total: int, *, what: str) -> None:
+    """Raise a `DataError` unless `offsets` splits `total` values into lists."""
+    if offsets.ndim != 1 or len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != total:
+        raise DataError(f"the offsets of {what} must start with 0 and end with {total}, their number")
+    if (np.diff(offsets) < 0).any():
+        raise DataError(f"the offsets of {what} must never decrease")
+
+
+def from_lengths(lengths: Integers) -> Integers:
+    """Offsets of lists with these lengths.
+
+    >>> from_lengths(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def list_numbers(offsets: Integers) -> Integers:
+    """The number of the list that each value belongs to.
+
+    >>> list_numbers(np.array([0, 2, 5])).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def chosen(lists: Integers | npt.NDArray[np.bool_]) -> Integers:
+    """Chosen lists as numbers, given as numbers or as a mask."""
+    numbers: Integers = np.flatnonzero(lists) if lists.dtype == np.bool_ else lists.astype(np.int64)
+    return numbers
+
+
+def rows_of(lists: Integers, offsets: Integers) -> Integers:
+    """The rows of the flat array that the chosen lists occupy, one list after the other.
+
+    >>> rows_of(np.array([1, 0]), np.array([0, 2, 5])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    lengths = np.diff(offsets)[lists]
+    ends = np.cumsum(lengths)
+    shift = offsets[:-1][lists] - (ends - lengths)
+    rows: Integers = np.arange(lengths.sum()) + np.repeat(shift, lengths)
+    return rows
+
+
+def pad(
+    values: npt.NDArray[Scalar], offsets: Integers, *, width: int | None = None, fill: Any = 0
+) -> npt.NDArray[Scalar]:
+    """The lists as rows of a matrix, cut or filled up to `width` (by default the longest list).
+
+    >>> pad(np.array([1, 2, 3]), np.array([0, 1, 3]), fill=-1).tolist()
+    [[1, -1], [2, 3]]
+    """
+    lengths = np.diff(offsets)
+    width = int(lengths.max(initial=0)) if width is None else width
+    padded = np.full((len(lengths), width), fill, dtype=values.dtype)
+    inside = mask(offsets, width=width)
+    ranks = np.arange(len(values)) - np.repeat(offsets[:-1], lengths)
+    padded[inside] = values[ranks < width]
+    return padded
+
+
+def mask(offsets: Integers, *, width: int) -> npt.NDArray[np.bool_]:
+    """True where `pad` puts a real value."""
+    return np.arange(width) < np.diff(offsets)[:, None]

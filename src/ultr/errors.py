@@ -1,0 +1,37 @@
+"""Every exception that ultr raises on purpose.
+
+    UltrError                 anything a user can mend; the command line prints it and exits with 2
+    ├── OptionError           an argument or option with a value that does not fit
+    ├── DataError             a file, folder or array with content that cannot be used
+    │   └── ModelFileError    a model or checkpoint folder that is damaged or does not fit
+    ├── TrainingError         training had to stop (a loss that is not finite)
+    └── MissingExtraError     a part of ultr whose optional dependencies are not installed
+
+Messages are one sentence: what is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class UltrError(Exception):
+    """Anything that a user can mend."""
+
+
+class OptionError(UltrError, ValueError):
+    """An argument or option has a value that does not fit."""
+
+
+class DataError(UltrError, ValueError):
+    """A file, folder or array has content that cannot be used."""
+
+
+class ModelFileError(DataError):
+    """A model or checkpoint folder is damaged or does not fit what reads it."""
+
+
+class TrainingError(UltrError, RuntimeError):
+    """Training had to stop."""
+
+
+class MissingExtraError(UltrError, ImportError):
+    """The optional dependencies of a part of ultr are not installed."""

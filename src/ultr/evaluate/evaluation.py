@@ -1,0 +1,73 @@
+"""A ranker against judged lists: measures with intervals, and comparison of two rankers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data.judged import JudgedLists
+from ultr.errors import DataError
+from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test
+
+DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")
+
+
+class Ranker(Protocol):
+    """Anything that scores candidates."""
+
+    def score(self, features: Floats, offsets: Integers) -> Floats:
+        """Scores, higher is better."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of each measure for each query."""
+
+    values: dict[str, Doubles]
+    """By measure, such as nDCG@10; NaN for queries without a relevant document."""
+
+    def mean(self, measure: str) -> float:
+        """The mean over the queries that have a relevant document."""
+        return mean(self.values[measure])
+
+    def interval(self, measure: str, *, level: float = 0.95) -> Interval:
+        """The mean with its bootstrap interval over queries."""
+        return bootstrap_interval(self.values[measure], level=level)
+
+    def against(self, other: Evaluation, measure: str) -> PairedTest:
+        """How much higher this ranker's value is than the other's on the same queries, and whether by chance."""
+        return paired_test(self.values[measure], other.values[measure])
+
+
+def evaluate(ranker: Ranker, judged: JudgedLists, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+    """Measure a ranker on judged lists."""
+    names = getattr(ranker, "feature_names_", judged.feature_names)
+    if tuple(names) != tuple(judged.feature_names):
+        raise DataError(
+            f"the ranker knows {len(names)} features ({_brief(names)}), the judged lists have "
+            f"{len(judged.feature_names)} ({_brief(judged.feature_names)}); give it the data it was trained for"
+        )
+    scores = ranker.score(judged.features, judged.offsets)
+    return of_scores(scores, judged, measures)
+
+
+def of_scores(scores: Floats | Doubles, judged: JudgedLists, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+    """Measure scores of judged lists."""
+    parsed = [Measure.parse(text) for text in measures]
+    return Evaluation({str(measure): measure.compute(scores, judged) for measure in parsed})
+
+
+def gap_closed(value: float, *, lower: float, upper: float) -> float:
+    """The share of the way from the lower to the upper bound: 0 is no better than raw clicks, 1 is as good as labels.
+
+    >>> gap_closed(0.75, lower=0.7, upper=0.8)
+    0.5
+    """
+    return float("nan") if upper == lower else round((value - lower) / (upper - lower), 12)
+
+
+def _brief(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]} ... {names[-1]}"

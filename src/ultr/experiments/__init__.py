@@ -1,0 +1,1 @@
+"""Whole runs, from data to result."""

@@ -1,0 +1,100 @@
+"""The demo: biased clicks on generated data, debiased."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ultr.clicks.registry import click_model
+from ultr.data.letor_like import letor_like
+from ultr.evaluate import Evaluation, evaluate, gap_closed
+from ultr.evaluate.evaluation import DEFAULT_MEASURES
+from ultr.experiments.plots import save_demo_plot
+from ultr.files import new_folder, write_json
+from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
+from ultr.methods.estimator import Estimator
+from ultr.simulate.log import simulate
+
+MAIN = "nDCG@10"
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found."""
+
+    evaluations: dict[str, Evaluation]
+    """By the name of the method; Click first, Labeled last."""
+    seconds: dict[str, float]
+
+    def gap_closed(self, name: str) -> float:
+        """The share of the way from raw clicks to labels, in nDCG@10."""
+        lower, upper = self.evaluations["Click"].mean(MAIN), self.evaluations["Labeled"].mean(MAIN)
+        return gap_closed(self.evaluations[name].mean(MAIN), lower=lower, upper=upper)
+
+    def rows(self, separator: str = " ") -> list[dict[str, str]]:
+        """A row of text for each method: means with their intervals behind the separator."""
+        rows = []
+        for name, evaluation in self.evaluations.items():
+            row = {"method": name}
+            for measure in DEFAULT_MEASURES:
+                row[measure] = evaluation.interval(measure).text(separator)
+            rows.append(row | {"gap closed": f"{self.gap_closed(name):.0%}"})
+        return rows
+
+    def as_markdown(self) -> str:
+        """The rows as a Markdown table."""
+        rows = self.rows()
+        lines = [" | ".join(rows[0]), " | ".join("---" for _ in rows[0]), *(" | ".join(row.values()) for row in rows)]
+        return "".join(f"| {line} |\n" for line in lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures."""
+        return {
+            name: {
+                "measures": {measure: vars(evaluation.interval(measure)) for measure in DEFAULT_MEASURES},
+                "gap_closed": self.gap_closed(name),
+                "seconds": self.seconds[name],
+            }
+            for name, evaluation in self.evaluations.items()
+        }
+
+
+def run(
+    out: str | Path,
+    *,
+    seed: int = 0,
+    queries: int = 5_000,
+    impressions: int = 2_000_000,
+    steps: int = 2_000,
+    say: Callable[[str], object] = str,
+) -> DemoResult:
+    """Train four rankers on one simulated log, measure them, and write models, table and plot to `out`."""
+    say("generating judged lists and trust-bias clicks ...")
+    data = letor_like(train_queries=queries, validation_queries=500, test_queries=2_000, seed=seed)
+    log = simulate(data.train, click_model("trust"), impressions=impressions, seed=seed)
+    say(f"{data}\n{log}")
+    options: dict[str, Any] = {"hidden": (128, 64), "steps": steps, "seed": seed}
+    plane = Vectorization(dimension=2, **options)
+    rankers: dict[str, Estimator] = {
+        "Click": ClickBaseline(**options),
+        "Vectorization d=2": plane,
+        "Vectorization d=3": Vectorization(dimension=3, **options),
+        "Labeled": LabelBaseline(**options),
+    }
+    evaluations, seconds = {}, {}
+    with new_folder(out, overwrite=True) as draft:
+        for name, ranker in rankers.items():
+            started = time.perf_counter()
+            source = data.train if isinstance(ranker, LabelBaseline) else log
+            ranker.fit(source, validation=data.validation, progress=True)
+            seconds[name] = time.perf_counter() - started
+            evaluations[name] = evaluate(ranker, data.test)
+            ranker.save(draft / name.lower().replace(" d=", "-"))
+        result = DemoResult(evaluations, seconds)
+        write_json(draft / "results.json", result.as_json())
+        (draft / "results.md").write_text(result.as_markdown())
+        save_demo_plot(draft / "demo", evaluations, plane.observation_embeddings()["position"], measure=MAIN)
+    return result

@@ -1,0 +1,74 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ultr.errors import DataError, OptionError
+
+
+@contextmanager
+def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write into that takes the place of `path` only when the block ends well.
+
+    A killed or failed run leaves `path` as it was. Without `overwrite`, a folder that already has something in it
+    is refused.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise OptionError(f"{target} is a file, not a folder; give another path for the output")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise OptionError(f"{target} is not empty; remove it, give another path or ask to overwrite it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield draft
+        draft.chmod(0o755)
+        if target.is_dir():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+            target.replace(old)
+            draft.replace(target)
+            shutil.rmtree(old)
+        else:
+            draft.replace(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """A file to write that takes the place of `path` only when the block ends well."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o644)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write `content` as JSON, whole or not at all."""
+    with new_file(path) as draft:
+        draft.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file; a missing or broken one is a `DataError`."""
+    try:
+        return json.loads(Path(path).read_text())
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON ({error}); write it again or restore it") from error

@@ -1,0 +1,6 @@
+"""Losses as pure functions of tensors and a mask."""
+
+from ultr.losses.gaussian import gaussian_loss
+from ultr.losses.listwise import list_log_softmax, softmax_cross_entropy
+
+__all__ = ["gaussian_loss", "list_log_softmax", "softmax_cross_entropy"]

@@ -1,0 +1,21 @@
+"""List-wise losses: the documents of one list compete for its clicks."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def list_log_softmax(logits: Tensor, *, mask: Tensor) -> Tensor:
+    """Log-probability of each document within its list, [lists, width]; 0 where there is no document."""
+    return logits.masked_fill(~mask, float("-inf")).log_softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def softmax_cross_entropy(logits: Tensor, clicks: Tensor, *, mask: Tensor) -> Tensor:
+    """Cross-entropy of each list's clicks under the softmax of its logits, [lists].
+
+        L = - sum_i clicks_i log(exp(logits_i) / sum_j exp(logits_j))
+
+    It is linear in the clicks, so the clicks may be counts or rates of many impressions of the same list, and a
+    list without a click adds nothing. Where mask is False, logits and clicks do not matter.
+    """
+    return -(clicks.masked_fill(~mask, 0.0) * list_log_softmax(logits, mask=mask)).sum(dim=-1)

@@ -1,0 +1,263 @@
+"""The estimator API of every method: scikit-learn's conventions, one training loop."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from ultr import checks
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
+from ultr.errors import DataError, ModelFileError, OptionError
+from ultr.methods import model_file
+from ultr.methods.network import PredictsClicks, Shape
+from ultr.train.checkpoint import Checkpoint, Record
+from ultr.train.inputs import Inputs
+from ultr.train.lists import TrainingLists
+from ultr.train.loop import Settings, train
+from ultr.train.progress import Bar
+from ultr.train.recipe import RECIPES, recipe
+from ultr.train.selection import ClickValidation, LabelValidation, Validation, chunks, score_lists
+from ultr.train.stage import Stage
+
+
+@dataclass(kw_only=True, eq=False)
+class Estimator(ABC):
+    """A ranker to be: the constructor stores options, `fit` learns, `score` ranks.
+
+    A method is one file with a subclass: its options as fields, `build` for its network and `stages` for what is
+    minimised. Everything else is here and in the loop.
+    """
+
+    name: ClassVar[str]
+    """What the method is called on the command line and in files."""
+
+    hidden: tuple[int, ...] = (512, 256, 128)
+    """Sizes of the relevance network's hidden layers."""
+    recipe: str = "collapsed"
+    """`collapsed`: click rates of whole lists with Adam. `paper`: sampled sessions with AdaGrad."""
+    steps: int | None = None
+    """Steps of the first stage; by default the recipe's."""
+    learning_rate: float | None = None
+    """By default the recipe's."""
+    batch_size: int = 256
+    """Lists a step."""
+    evaluate_every: int = 100
+    """Steps between validations and checkpoints."""
+    patience: int | None = None
+    """Stop a stage after so many validations in a row without a new best one; by default never."""
+    seed: int = 0
+
+    @abstractmethod
+    def build(self, shape: Shape, generator: torch.Generator) -> nn.Module:
+        """A new network, which has `score`."""
+
+    @abstractmethod
+    def stages(self, network: Any, lists: TrainingLists) -> Sequence[Stage]:
+        """What is trained, one stage after the other."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        if not self.hidden or any(size < 1 for size in self.hidden):
+            raise OptionError(f"hidden must name at least one layer size, got {self.hidden!r}")
+        checks.one_of("recipe", self.recipe, RECIPES)
+        for name in ("steps", "batch_size", "evaluate_every", "patience"):
+            value = getattr(self, name)
+            if value is not None:
+                checks.integer(name, value, at_least=1)
+        if self.learning_rate is not None:
+            checks.positive("learning_rate", self.learning_rate)
+        checks.integer("seed", self.seed, at_least=0)
+
+    def training_lists(self, data: Any, scaling: FeatureScaling) -> TrainingLists:
+        """What the method trains on."""
+        if not isinstance(data, ClickLog):
+            raise OptionError(f"{type(self).__name__} learns from a ClickLog, got {type(data).__name__}")
+        if not data.clicks.sum():
+            raise DataError("the click log has no click, so there is nothing to learn from")
+        return TrainingLists.of_log(data, scaling)
+
+    def fit(
+        self,
+        data: ClickLog | JudgedLists,
+        *,
+        validation: JudgedLists | ClickLog | None = None,
+        checkpoint: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from `data` and give the estimator back, now a ranker.
+
+        `validation` decides which weights are kept: judged lists by nDCG@10, held-out clicks by their likelihood.
+        With `checkpoint`, a file, a run that was stopped goes on where it was and ends with the same weights.
+        """
+        self.check()
+        scaling = FeatureScaling.fit(data.features)
+        lists = self.training_lists(data, scaling)
+        factors = data.factors if isinstance(data, ClickLog) else ()
+        shape = Shape(len(data.feature_names), tuple(len(factor.levels) for factor in factors))
+        network = self.build(shape, torch.Generator().manual_seed(self.seed))
+        fingerprint = data.fingerprint()
+        history = train(
+            network,
+            self.stages(network, lists),
+            lists,
+            settings=self._settings(),
+            validation=self._validation(validation, data, scaling),
+            checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint)) if checkpoint else None,
+            observer=Bar(type(self).__name__) if progress else None,
+        )
+        clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
+        self.network_ = network
+        self.scaling_ = scaling
+        self.feature_names_ = tuple(data.feature_names)
+        self.factors_ = tuple((factor.name, factor.levels) for factor in factors)
+        self.clicks_per_impression_ = float(clicks / lists.weights.sum())
+        self.data_fingerprint_ = fingerprint
+        self.history_ = history
+        return self
+
+    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+        """Scores of candidates, higher is better; without offsets they are the candidates of one query."""
+        self.check_fitted()
+        matrix = np.asarray(features, dtype=np.float32)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names_):
+            raise DataError(
+                f"the ranker knows {len(self.feature_names_)} features, got an array of shape {matrix.shape}; "
+                "give one row a candidate with the features in the order of feature_names_"
+            )
+        bad = np.argwhere(~np.isfinite(matrix))
+        if len(bad):
+            name = self.feature_names_[bad[0, 1]]
+            raise DataError(f"candidate {bad[0, 0]} has a NaN or infinite feature {name!r}; fill it in first")
+        bounds = np.array([0, len(matrix)]) if offsets is None else np.asarray(offsets)
+        ragged.check_offsets(bounds, len(matrix), what="candidates")
+        network: Any = self.network_
+        return score_lists(network.score, Inputs(matrix, self.scaling_), bounds)
+
+    def click_shares(self, log: ClickLog) -> Doubles:
+        """For each shown document, the predicted share of its list's clicks that it gets."""
+        self.check_fitted()
+        if not isinstance(self.network_, PredictsClicks):
+            raise OptionError(f"{type(self).__name__} does not model clicks")
+        known = tuple((factor.name, factor.levels) for factor in log.factors)
+        if known != self.factors_:
+            raise DataError("the log has other bias factors or levels than the one the ranker was trained on")
+        lists = TrainingLists.of_log(log, self.scaling_)
+        parts = []
+        with torch.no_grad():
+            for chunk in chunks(lists.offsets):
+                batch = lists.batch(chunk)
+                logits = self.network_.click_logits(batch).double()
+                shares = logits.masked_fill(~batch.mask, float("-inf")).softmax(dim=-1)
+                parts.append(shares[batch.mask].numpy())
+        return np.concatenate(parts)
+
+    def click_probabilities(self, log: ClickLog) -> Doubles:
+        """For each shown document, the predicted probability of a click.
+
+        The list-wise loss fixes how the clicks of a list are shared out, not how many there are; their number an
+        impression is that of the training log.
+        """
+        return np.minimum(self.click_shares(log) * self.clicks_per_impression_, 1.0)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the ranker as a folder with its weights and a manifest."""
+        self.check_fitted()
+        model_file.save(
+            folder,
+            self.network_,
+            model_file.Manifest.of(
+                method=self.name,
+                options=self.get_params(),
+                feature_names=self.feature_names_,
+                scaling=self.scaling_,
+                factors=self.factors_,
+                clicks_per_impression=self.clicks_per_impression_,
+                data_fingerprint=self.data_fingerprint_,
+                history=self.history_,
+            ),
+            overwrite=overwrite,
+        )
+
+    @classmethod
+    def from_saved(cls, manifest: model_file.Manifest, folder: str | Path) -> Self:
+        """The ranker that `save` wrote."""
+        ranker = cls()
+        try:
+            ranker.set_params(**{name: _untyped(value) for name, value in manifest.options.items()}).check()
+        except OptionError as error:
+            raise ModelFileError(f"the manifest of {folder} does not fit {cls.__name__}: {error}") from error
+        shape = Shape(len(manifest.feature_names), tuple(len(factor.levels) for factor in manifest.factors))
+        network = ranker.build(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
+        model_file.load_weights(folder, network, manifest)
+        ranker.network_ = network
+        ranker.scaling_ = manifest.feature_scaling()
+        ranker.feature_names_ = tuple(manifest.feature_names)
+        ranker.factors_ = tuple((factor.name, tuple(factor.levels)) for factor in manifest.factors)
+        ranker.clicks_per_impression_ = manifest.clicks_per_impression
+        ranker.data_fingerprint_ = manifest.data_fingerprint
+        ranker.history_ = [Record(**record.model_dump()) for record in manifest.history]
+        return ranker
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001
+        """The options by name, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **options: Any) -> Self:
+        """Change options by name."""
+        known = self.get_params()
+        for name, value in options.items():
+            setattr(self, checks.one_of(f"option of {type(self).__name__}", name, known), value)
+        return self
+
+    def first_stage_steps(self) -> int:
+        """The steps asked for, or else the recipe's."""
+        return self.steps or recipe(self.recipe).steps
+
+    def _settings(self) -> Settings:
+        chosen = recipe(self.recipe)
+        return Settings(
+            recipe=chosen,
+            learning_rate=self.learning_rate or chosen.learning_rate,
+            batch_size=self.batch_size,
+            evaluate_every=self.evaluate_every,
+            patience=self.patience,
+            seed=self.seed,
+        )
+
+    def _validation(
+        self, validation: JudgedLists | ClickLog | None, data: ClickLog | JudgedLists, scaling: FeatureScaling
+    ) -> Validation | None:
+        if validation is None:
+            return None
+        if validation.feature_names != data.feature_names:
+            raise DataError("the validation data must have the same features as the training data")
+        if isinstance(validation, JudgedLists):
+            return LabelValidation(validation, scaling)
+        return ClickValidation(self.training_lists(validation, scaling))
+
+    def _run(self, fingerprint: str) -> str:
+        options = json.dumps([self.name, self.get_params(), fingerprint], sort_keys=True, default=str)
+        return blake2b(options.encode(), digest_size=16).hexdigest()
+
+    def check_fitted(self) -> None:
+        """Raise an `OptionError` before `fit`."""
+        if not hasattr(self, "network_"):
+            raise OptionError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+
+def _untyped(value: Any) -> Any:
+    """JSON knows no tuples; options do."""
+    return tuple(value) if isinstance(value, list) else value

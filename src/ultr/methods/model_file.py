@@ -1,0 +1,172 @@
+"""Model folders: weights as safetensors, everything else in a JSON manifest."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from ultr.data.scaling import FeatureScaling
+from ultr.errors import ModelFileError
+from ultr.files import new_folder, read_json, write_json
+from ultr.train.checkpoint import Record
+from ultr.version import __version__
+
+FORMAT = "ultr model 1"
+WEIGHTS = "weights.safetensors"
+MANIFEST = "manifest.json"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Factor(_Strict):
+    """A bias factor that the model knows."""
+
+    name: str
+    levels: list[str]
+
+
+class Scaling(_Strict):
+    """The smallest and largest training value of each feature."""
+
+    minimum: list[float]
+    maximum: list[float]
+
+
+class HistoryRecord(_Strict):
+    """A line of the learning curve."""
+
+    stage: str
+    step: int
+    loss: float
+    value: float | None
+
+
+class Manifest(_Strict):
+    """What a model is, besides its weights."""
+
+    format: str
+    method: str
+    options: dict[str, Any]
+    """The estimator's options; the seed is one of them."""
+    feature_names: list[str]
+    scaling: Scaling
+    factors: list[Factor]
+    clicks_per_impression: float
+    data_fingerprint: str
+    """Names the exact training data."""
+    versions: dict[str, str]
+    history: list[HistoryRecord]
+    tensors: dict[str, list[int]] = {}
+    """Name and shape of each weight."""
+    weights_digest: str = ""
+
+    @model_validator(mode="after")
+    def _one_scaling_for_each_feature(self) -> Self:
+        if not len(self.scaling.minimum) == len(self.scaling.maximum) == len(self.feature_names):
+            raise ValueError("scaling and feature_names differ in length")
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        method: str,
+        options: dict[str, Any],
+        feature_names: Sequence[str],
+        scaling: FeatureScaling,
+        factors: Sequence[tuple[str, Sequence[str]]],
+        clicks_per_impression: float,
+        data_fingerprint: str,
+        history: Sequence[Record],
+    ) -> Manifest:
+        """The manifest of a ranker; `save` adds what depends on the weights."""
+        return cls(
+            format=FORMAT,
+            method=method,
+            options=options,
+            feature_names=list(feature_names),
+            scaling=Scaling(minimum=scaling.minimum.tolist(), maximum=scaling.maximum.tolist()),
+            factors=[Factor(name=name, levels=list(levels)) for name, levels in factors],
+            clicks_per_impression=clicks_per_impression,
+            data_fingerprint=data_fingerprint,
+            versions={
+                "ultr": __version__,
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+            },
+            history=[HistoryRecord(**vars(record)) for record in history],
+        )
+
+    def feature_scaling(self) -> FeatureScaling:
+        """The scaling as arrays."""
+        return FeatureScaling(
+            np.array(self.scaling.minimum, dtype=np.float32), np.array(self.scaling.maximum, dtype=np.float32)
+        )
+
+
+def save(folder: str | Path, network: nn.Module, manifest: Manifest, *, overwrite: bool) -> None:
+    """Write weights and manifest as a folder, whole or not at all."""
+    tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
+    with new_folder(folder, overwrite=overwrite) as draft:
+        save_file(tensors, draft / WEIGHTS)
+        complete = manifest.model_copy(
+            update={
+                "tensors": {name: list(value.shape) for name, value in tensors.items()},
+                "weights_digest": _digest(draft / WEIGHTS),
+            }
+        )
+        write_json(draft / MANIFEST, complete.model_dump())
+
+
+def load_manifest(folder: str | Path) -> Manifest:
+    """The manifest of a model folder."""
+    path = Path(folder) / MANIFEST
+    if not path.exists():
+        raise ModelFileError(f"{folder} is not a model folder: it has no {MANIFEST}")
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not the manifest of a model that this version of ultr reads")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = f" at {'.'.join(str(part) for part in first['loc'])!r}" if first["loc"] else ""
+        raise ModelFileError(f"{path} is damaged{where} ({first['msg']}); save the model again") from error
+
+
+def load_weights(folder: str | Path, network: nn.Module, manifest: Manifest) -> None:
+    """Put the weights of a model folder into a network that must fit them."""
+    path = Path(folder) / WEIGHTS
+    if not path.exists():
+        raise ModelFileError(f"{folder} has no {WEIGHTS}; save the model again")
+    if _digest(path) != manifest.weights_digest:
+        raise ModelFileError(f"{path} is truncated or not the file that {MANIFEST} belongs to; save the model again")
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from error
+    wanted = {name: list(value.shape) for name, value in network.state_dict().items()}
+    if wanted != manifest.tensors or wanted != {name: list(value.shape) for name, value in tensors.items()}:
+        raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again")
+    network.load_state_dict(tensors)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = blake2b(digest_size=16)
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,33 @@
+"""The network of every method that gives a document one score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ultr.losses import softmax_cross_entropy
+from ultr.nn import MLP
+from ultr.train.lists import Batch
+
+
+class ScalarNetwork(nn.Module):
+    """f(x) in R, a relevance network with one output."""
+
+    def __init__(self, features: int, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.relevance = MLP(features, hidden, 1, normalise=True, generator=generator)
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """f(x) of each document, [lists, width]."""
+        return batch.pad(self.relevance(batch.features).squeeze(-1))
+
+    def loss(self, batch: Batch) -> Tensor:
+        """List-wise softmax cross-entropy of the clicks, [lists]."""
+        return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
+
+    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
+        """f(x), [documents]."""
+        scores: Tensor = self.relevance(inputs)
+        return scores.squeeze(-1)

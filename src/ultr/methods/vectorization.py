@@ -1,0 +1,170 @@
+"""Vectorization: clicks as the dot product of a relevance and an observation vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ultr import checks
+from ultr.arrays import Floats
+from ultr.errors import OptionError
+from ultr.losses import gaussian_loss, softmax_cross_entropy
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.nn import MLP, Observation
+from ultr.nn.observation import COMBINATIONS
+from ultr.train.lists import Batch, TrainingLists, pad
+from ultr.train.stage import ScoreFunction, Stage
+
+SCHEDULES = ("sequential", "joint")
+WARM_UP = 500
+"""Steps of the joint schedule before observation and base network move, as in the released code."""
+
+
+class VectorNetwork(nn.Module):
+    """Relevance r(x), observation o(t) and base network (mu(x), log sigma^2(x)), all in R^d."""
+
+    def __init__(self, relevance: MLP, observation: Observation, base: MLP) -> None:
+        super().__init__()
+        self.relevance = relevance
+        self.observation = observation
+        self.base = base
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """r(x) . o(t) of each document, [lists, width]."""
+        return batch.pad((self.relevance(batch.features) * self.observation(batch.factors)).sum(dim=-1))
+
+    def click_loss(self, batch: Batch) -> Tensor:
+        """List-wise softmax cross-entropy of the clicks, [lists]."""
+        return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
+
+    def base_loss(self, batch: Batch) -> Tensor:
+        """How badly the base network foretells the observation embeddings, which it does not change, [lists]."""
+        mean, log_variance = self.base(batch.features).chunk(2, dim=-1)
+        target = self.observation(batch.factors).detach()
+        return batch.pad(gaussian_loss(mean, log_variance, target)).sum(dim=-1)
+
+    def base_penalty(self) -> Tensor:
+        """|theta_v|^2."""
+        return torch.stack([parameter.square().sum() for parameter in self.base.parameters()]).sum()
+
+    def base_vectors(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """The most probable observation embedding of each list's candidates, [lists, dimension]."""
+        mean, log_variance = pad(self.base(inputs), mask).chunk(2, dim=-1)
+        # sum_i mu_i / sigma_i^2 over sum_i 1 / sigma_i^2 is a softmax over the candidates of -log sigma^2.
+        weights = (-log_variance).masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(dim=1)
+        return (weights * mean).sum(dim=1)
+
+    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """r(x) projected on the base vector of its list, [documents]."""
+        return self.project(inputs, mask, self.base_vectors(inputs, mask))
+
+    def project(self, inputs: Tensor, mask: Tensor, vectors: Tensor) -> Tensor:
+        """r(x) projected on one vector for each list, [documents]."""
+        return (pad(self.relevance(inputs), mask) * vectors.unsqueeze(1)).sum(dim=-1)[mask]
+
+
+@dataclass(kw_only=True, eq=False)
+class Vectorization(Estimator):
+    """Clicks as r(x) . o(t), ranking by projection on a base vector found for each query.
+
+    Stage 1 trains relevance network r and observation embeddings o on clicks, list by list:
+
+        L = - sum_i c_i log softmax_i( r(x_i) . o(t_i) )
+
+    Stage 2 fixes o and trains a base network that foretells, with its uncertainty, under which observation
+    embedding a document is likely to be seen:
+
+        L = 1/2 sum_i sum_k [ (mu_k(x_i) - o_k(t_i))^2 / sigma_k^2(x_i) + log sigma_k^2(x_i) ] + lambda |theta_v|^2
+
+    A query's candidates are ranked by r(x_i) . b with the base vector
+
+        b = ( sum_i mu(x_i) / sigma^2(x_i) ) / ( sum_i 1 / sigma^2(x_i) ).
+
+    Chen, Liu, Liu, Sun: Scalar is Not Enough: Vectorization-based Unbiased Learning to Rank, KDD 2022.
+    """
+
+    name: ClassVar[str] = "vectorization"
+
+    dimension: int = 3
+    """Length d of relevance and observation embeddings."""
+    schedule: str = "sequential"
+    """`sequential`: stage 2 after stage 1 (the paper). `joint`: both at once after a warm-up (its released code)."""
+    combine: str = "product"
+    """How the embeddings of several bias factors become one: `product` or `sum`."""
+    base_hidden: tuple[int, ...] = (256, 64)
+    """Sizes of the base network's hidden layers."""
+    base_steps: int | None = None
+    """Steps of stage 2; by default a third of stage 1's."""
+    base_penalty: float = 0.001
+    """lambda, the weight of |theta_v|^2."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.integer("dimension", self.dimension, at_least=1)
+        checks.one_of("schedule", self.schedule, SCHEDULES)
+        checks.one_of("combine", self.combine, COMBINATIONS)
+        if not self.base_hidden or any(size < 1 for size in self.base_hidden):
+            raise OptionError(f"base_hidden must name at least one layer size, got {self.base_hidden!r}")
+        if self.base_steps is not None:
+            checks.integer("base_steps", self.base_steps, at_least=1)
+        if not 0 <= self.base_penalty < float("inf"):
+            raise OptionError(f"base_penalty must not be negative, got {self.base_penalty!r}")
+
+    def observation_embeddings(self) -> dict[str, Floats]:
+        """The learned observation embeddings of each bias factor by its name, [levels, dimension]."""
+        self.check_fitted()
+        assert isinstance(self.network_, VectorNetwork)
+        tables = self.network_.observation.tables
+        return {name: table.detach().numpy() for (name, _), table in zip(self.factors_, tables, strict=True)}
+
+    def build(self, shape: Shape, generator: torch.Generator) -> VectorNetwork:
+        """The three networks."""
+        return VectorNetwork(
+            MLP(shape.features, self.hidden, self.dimension, normalise=True, generator=generator),
+            Observation(shape.levels, self.dimension, combine=self.combine),
+            MLP(shape.features, self.base_hidden, 2 * self.dimension, normalise=False, generator=generator),
+        )
+
+    def stages(self, network: VectorNetwork, lists: TrainingLists) -> Sequence[Stage]:
+        """Clicks, then base (`sequential`); warm-up, then both (`joint`)."""
+        steps = self.first_stage_steps()
+        base_steps = self.base_steps or -(-steps // 3)
+        relevance, observation, base = network.relevance, network.observation, network.base
+
+        def penalty() -> Tensor:
+            return self.base_penalty * network.base_penalty()
+
+        def both(batch: Batch) -> Tensor:
+            return network.click_loss(batch) + network.base_loss(batch)
+
+        on_mean = _score_on_mean(network, lists)
+        if self.schedule == "joint":
+            return (
+                Stage("warm-up", WARM_UP, network.click_loss, (relevance,), on_mean, select=False),
+                Stage("clicks and base", steps, both, (relevance, observation, base), network.score, penalty),
+            )
+        return (
+            Stage("clicks", steps, network.click_loss, (relevance, observation), on_mean),
+            Stage("base", base_steps, network.base_loss, (base,), network.score, penalty),
+        )
+
+
+def _score_on_mean(network: VectorNetwork, lists: TrainingLists) -> ScoreFunction:
+    """Projection on the log's mean observation embedding: what stage 1 can rank with before there is a base network."""
+    weights = np.repeat(lists.weights, np.diff(lists.offsets))
+    levels, inverse = np.unique(lists.factors, axis=0, return_inverse=True)
+    shares = np.bincount(inverse.reshape(-1), weights=weights) / weights.sum()
+    factors, shares_of_levels = torch.from_numpy(levels), torch.from_numpy(shares).float()
+
+    def score(inputs: Tensor, mask: Tensor) -> Tensor:
+        mean = shares_of_levels @ network.observation(factors)
+        return network.project(inputs, mask, mean.expand(len(mask), -1))
+
+    return score

@@ -1,0 +1,36 @@
+"""Measures of rankers and of predicted clicks, with their uncertainty. Pure functions on numpy arrays.
+
+Ties between scores count against the ranker, and a query without a relevant document has the value NaN;
+`ultr.metrics.ranking` says why.
+"""
+
+from ultr.metrics.click_fit import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
+from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, paired_test
+from ultr.metrics.measures import Measure, mean
+from ultr.metrics.ranking import (
+    average_precision,
+    average_relevance_position,
+    expected_reciprocal_rank,
+    ndcg,
+    precision,
+    reciprocal_rank,
+)
+
+__all__ = [
+    "Interval",
+    "Measure",
+    "PairedTest",
+    "average_precision",
+    "average_relevance_position",
+    "bootstrap_interval",
+    "expected_reciprocal_rank",
+    "list_log_likelihood",
+    "log_likelihood",
+    "mean",
+    "ndcg",
+    "paired_test",
+    "perplexity",
+    "perplexity_by_position",
+    "precision",
+    "reciprocal_rank",
+]

@@ -1,0 +1,111 @@
+"""How well predicted clicks fit a held-out log.
+
+The counts are those of a collapsed log: `clicks` out of `impressions` for each shown document, where the
+impressions of a list are repeated for each of its documents. A collapsed row gives the same value as its
+separate impressions. Predicted probabilities are clipped to [1e-6, 1 - 1e-6], because a single click that was
+predicted with probability 0 would otherwise make the likelihood of a whole log minus infinity.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ultr.arrays import Doubles, Integers
+from ultr.errors import DataError
+
+Probabilities: TypeAlias = npt.NDArray[np.floating[Any]]
+
+CLIP = 1e-6
+"""The smallest probability of a click or of no click that is believed."""
+_ROUNDING = 1e-4
+"""How far above 0 a log-softmax in float32 may end up."""
+
+
+def log_likelihood(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> float:
+    """The mean Bernoulli log-likelihood for each shown document and impression; 0 is perfect.
+
+    sum of (c log p + (n - c) log(1 - p)) / sum of n,   c clicks out of n impressions
+
+    Probabilities are clipped to [1e-6, 1 - 1e-6], so that one impossible click does not give minus infinity.
+
+    >>> round(log_likelihood(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1])), 4)
+    -0.6931
+    """
+    return float(_log_likelihoods(probabilities, clicks, impressions).sum() / impressions.sum())
+
+
+def perplexity(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> float:
+    """2 ** (- mean log2-likelihood): 1 is perfect, 2 is a fair coin (Dupret and Piwowarski 2008).
+
+    Probabilities are clipped to [1e-6, 1 - 1e-6], so that one impossible click does not give infinity.
+
+    >>> perplexity(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1]))
+    2.0
+    """
+    bits = -log_likelihood(probabilities, clicks, impressions) / np.log(2)
+    return float(2**bits)
+
+
+def perplexity_by_position(
+    probabilities: Probabilities, clicks: Integers, impressions: Integers, *, positions: Integers
+) -> Doubles:
+    """The perplexity of each position 1, 2, ... up to the last one; NaN for a position that was never shown.
+
+    >>> perplexity_by_position(
+    ...     np.array([0.5, 1.0]), np.array([1, 4]), np.array([4, 4]), positions=np.array([1, 2])
+    ... ).round(4).tolist()
+    [2.0, 1.0]
+    """
+    likelihoods = _log_likelihoods(probabilities, clicks, impressions)
+    if positions.shape != clicks.shape or positions.min() < 1:
+        raise DataError(f"positions must be one number of at least 1 for each of {len(clicks)} shown documents")
+    shown = np.bincount(positions, weights=impressions)[1:]
+    surprise = -np.bincount(positions, weights=likelihoods)[1:]
+    perplexities = np.full(len(shown), np.nan)
+    perplexities[shown > 0] = np.exp2(surprise[shown > 0] / shown[shown > 0] / np.log(2))
+    return perplexities
+
+
+def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> float:
+    """The mean log-probability of a click, for models that share each click out over the shown list.
+
+    sum of c log p / sum of c,   p the softmax over the documents of the list
+
+    Nothing is clipped, since a long list has honest probabilities below any bound: a click on a document
+    with probability 0 gives minus infinity. Documents without clicks do not count.
+
+    >>> round(list_log_likelihood(np.log([0.8, 0.2]), np.array([1, 1])), 4)
+    -0.9163
+    """
+    if log_probabilities.shape != clicks.shape:
+        raise DataError(
+            f"log-probabilities of shape {log_probabilities.shape} do not fit clicks of shape {clicks.shape}"
+        )
+    # NaN is not below the bound either, so this refuses it too.
+    if not (log_probabilities <= _ROUNDING).all():
+        raise DataError("log-probabilities must be numbers of at most 0; take the log-softmax over each list")
+    if (clicks < 0).any() or not clicks.any():
+        raise DataError("the log-likelihood of clicks needs at least one click and no negative counts")
+    clicked = clicks > 0
+    return float(np.average(log_probabilities[clicked].astype(np.float64), weights=clicks[clicked]))
+
+
+def _log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> Doubles:
+    """The log-likelihood of each row, summed over its impressions."""
+    if not probabilities.shape == clicks.shape == impressions.shape:
+        raise DataError(
+            f"probabilities, clicks and impressions must have one shape, got {probabilities.shape}, "
+            f"{clicks.shape} and {impressions.shape}"
+        )
+    outside = ~((probabilities >= 0) & (probabilities <= 1))
+    if outside.any():
+        raise DataError(f"probabilities must lie in [0, 1], got {probabilities[outside][0]}")
+    if (clicks < 0).any() or (clicks > impressions).any():
+        raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
+    if not impressions.any():
+        raise DataError("the likelihood of clicks needs at least one impression")
+    believed = np.clip(probabilities.astype(np.float64), CLIP, 1 - CLIP)
+    return clicks * np.log(believed) + (impressions - clicks) * np.log1p(-believed)

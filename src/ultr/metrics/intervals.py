@@ -1,0 +1,116 @@
+"""How sure a mean over queries is, and whether two rankers differ by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Mask
+from ultr.errors import DataError
+from ultr.seeding import generator
+
+_CHUNK = 2**22
+"""How many random numbers are held at once: 32 MB of indices, whatever the number of queries."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over queries with its confidence interval.
+
+    >>> Interval(0.71, 0.7, 0.72).text()
+    '0.710 [.700 .720]'
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def text(self, separator: str = " ") -> str:
+        """The mean and, behind the separator, the interval."""
+        low, high = (f"{bound:.3f}".replace("0.", ".", 1) for bound in (self.low, self.high))
+        return f"{self.mean:.3f}{separator}[{low} {high}]"
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The mean difference of two rankers over the same queries, its confidence interval and p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def bootstrap_interval(values: Doubles, *, level: float = 0.95, samples: int = 5_000, seed: int = 0) -> Interval:
+    """The mean over queries and its percentile bootstrap interval (Efron 1979).
+
+    Each sample draws as many queries as there are, with replacement; the interval holds the middle `level` of
+    the means of the samples. Queries with the value NaN are left out.
+
+    >>> bootstrap_interval(np.array([0.5, np.nan, 0.5]))
+    Interval(mean=0.5, low=0.5, high=0.5)
+    """
+    known = values[~np.isnan(values)]
+    low, high = _bootstrap(known, level=level, samples=samples, seed=seed)
+    return Interval(float(known.mean()), low, high)
+
+
+def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 10_000, seed: int = 0) -> PairedTest:
+    """The mean of `a - b` over queries, its bootstrap interval and the p-value of a randomisation test.
+
+    If the rankers are exchangeable, each difference has either sign with equal chance (Smucker et al. 2007).
+    Over random signs s_q = -1 or +1, two-sided and with the observed signs counted as one sample more,
+
+    p = (1 + number of samples with |sum of s_q d_q| >= |sum of d_q|) / (1 + samples)
+
+    >>> paired_test(np.array([0.2, 0.7]), np.array([0.2, 0.7])).p_value
+    1.0
+    """
+    if a.shape != b.shape:
+        raise DataError(f"a paired test needs the same queries twice, got {len(a)} and {len(b)} values")
+    if (np.isnan(a) != np.isnan(b)).any():
+        query = np.flatnonzero(np.isnan(a) != np.isnan(b))[0]
+        raise DataError(f"a paired test needs the same queries twice, but query {query} is NaN in only one")
+    differences = (a - b)[~np.isnan(a)]
+    low, high = _bootstrap(differences, level=level, samples=samples, seed=seed)
+    # Sums of the same numbers in another order differ by rounding, which must not decide what is a tie.
+    observed = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
+    extreme = sum(
+        int(np.count_nonzero(np.abs(2 * (signs @ differences) - differences.sum()) >= observed))
+        for signs in _signs(len(differences), samples=samples, seed=seed)
+    )
+    return PairedTest(float(differences.mean()), low, high, (1 + extreme) / (1 + samples))
+
+
+def _bootstrap(values: Doubles, *, level: float, samples: int, seed: int) -> tuple[float, float]:
+    checks.share("level", level)
+    checks.integer("samples", samples, at_least=1)
+    if not len(values):
+        raise DataError("an interval needs at least one query with a value; check that relevant documents exist")
+    # Drawing queries gives the counts of a multinomial draw and is four times as fast.
+    random = generator(seed, "bootstrap")
+    means = np.concatenate(
+        [
+            values[random.integers(len(values), size=(rows, len(values)))].mean(axis=1)
+            for rows in _chunks(samples, width=len(values))
+        ]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _signs(count: int, *, samples: int, seed: int) -> Iterator[Mask]:
+    """Random signs in chunks of rows, True for plus."""
+    random = generator(seed, "sign flips")
+    for rows in _chunks(samples, width=count):
+        bits = np.frombuffer(random.bytes(-(-rows * count // 8)), dtype=np.uint8)
+        yield np.unpackbits(bits, count=rows * count).reshape(rows, count).astype(np.bool_)
+
+
+def _chunks(samples: int, *, width: int) -> Iterator[int]:
+    rows = max(1, _CHUNK // width)
+    for start in range(0, samples, rows):
+        yield min(rows, samples - start)

@@ -1,0 +1,104 @@
+"""Checkpoints: all that a killed run needs to go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ultr.errors import ModelFileError
+from ultr.files import new_file
+
+FORMAT = "ultr checkpoint 1"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the learning curve."""
+
+    stage: str
+    step: int
+    loss: float
+    """Mean over the steps since the line before."""
+    value: float | None
+    """What validation gave, if there is any."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands."""
+
+    stage: int = 0
+    step: int = 0
+    """Steps of the stage that are done."""
+    loss_sum: float = 0.0
+    """Since the last record, over `loss_count` steps."""
+    loss_count: int = 0
+    best_value: float | None = None
+    best_step: int = 0
+    history: list[Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file that holds weights, optimiser state, best weights and progress of one run."""
+
+    path: Path
+    run: str
+    """Names the options and the data; a checkpoint of another run is refused."""
+
+    def save(
+        self,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        best: dict[str, Tensor] | None,
+        progress: Progress,
+    ) -> None:
+        """Write the state, whole or not at all."""
+        tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in (best or {}).items()}
+        for name, parameter in network.named_parameters():
+            for key, value in optimizer.state.get(parameter, {}).items():
+                tensors[f"optimizer.{name}:{key}"] = value
+        metadata = {"format": FORMAT, "run": self.run, "progress": json.dumps(asdict(progress))}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(self.path) as draft:
+            save_file({name: value.contiguous() for name, value in tensors.items()}, draft, metadata)
+
+    def load(
+        self, network: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[Progress, dict[str, Tensor] | None] | None:
+        """Put the saved state into the network and the optimiser; None where nothing was saved yet."""
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise ModelFileError(f"checkpoint {self.path} is damaged ({error}); remove it to start again") from error
+        if metadata.get("format") != FORMAT or metadata.get("run") != self.run:
+            raise ModelFileError(
+                f"checkpoint {self.path} belongs to a run with other options or data; remove it to start again"
+            )
+        network.load_state_dict(_under("network.", tensors))
+        for name, parameter in network.named_parameters():
+            state = _under(f"optimizer.{name}:", tensors)
+            if state:
+                optimizer.state[parameter] = state
+        content = json.loads(metadata["progress"])
+        history = [Record(**record) for record in content.pop("history")]
+        return Progress(**content, history=history), _under("best.", tensors) or None
+
+    def remove(self) -> None:
+        """Forget the run, once its result is safe."""
+        self.path.unlink(missing_ok=True)
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,39 @@
+"""Features on their way into a network: scaled, normalised, ready to gather."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ultr.arrays import Floats
+from ultr.data.scaling import FeatureScaling
+
+IN_MEMORY = 4 * 2**30
+"""Features up to this many bytes are prepared once; larger ones are prepared batch by batch."""
+
+
+class Inputs:
+    """Rows of a feature matrix as network inputs.
+
+    Every document is scaled with the training data's minimum and maximum and then layer-normalised. Neither has
+    parameters, so it is done once for all documents where memory allows, and not again at every step.
+    """
+
+    def __init__(self, features: Floats, scaling: FeatureScaling, *, in_memory: int = IN_MEMORY) -> None:
+        self._features = features
+        self._scaling = scaling
+        self._ready = prepare(features, scaling) if features.nbytes <= in_memory else None
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The inputs of these rows, [rows, features]."""
+        if self._ready is not None:
+            return self._ready.index_select(0, rows)
+        return prepare(self._features[rows.numpy()], self._scaling)
+
+
+def prepare(features: Floats, scaling: FeatureScaling) -> Tensor:
+    """Scaled and layer-normalised features."""
+    scaled = np.ascontiguousarray(scaling.apply(features), dtype=np.float32)
+    return functional.layer_norm(torch.from_numpy(scaled), scaled.shape[-1:])

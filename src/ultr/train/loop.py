@@ -1,0 +1,138 @@
+"""The training loop of every method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ultr.errors import TrainingError
+from ultr.seeding import generator
+from ultr.train.checkpoint import Checkpoint, Progress, Record
+from ultr.train.lists import TrainingLists
+from ultr.train.progress import Observer, Silent
+from ultr.train.recipe import Recipe
+from ultr.train.sampler import ListSampler
+from ultr.train.selection import Validation
+from ultr.train.stage import Stage
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the loop needs to know besides the stages."""
+
+    recipe: Recipe
+    learning_rate: float
+    batch_size: int
+    evaluate_every: int
+    patience: int | None
+    """Stop a stage after this many evaluations in a row without a new best value."""
+    seed: int
+
+
+def train(
+    network: nn.Module,
+    stages: Sequence[Stage],
+    lists: TrainingLists,
+    *,
+    settings: Settings,
+    validation: Validation | None = None,
+    checkpoint: Checkpoint | None = None,
+    observer: Observer | None = None,
+) -> list[Record]:
+    """Fit the network stage by stage, in place, and give the learning curve.
+
+    Every `evaluate_every` steps the weights are validated and a checkpoint is written. A stage ends with its best
+    weights (the last ones without validation). A run that finds its own checkpoint goes on from there.
+    """
+    observer = observer or Silent()
+    optimizer = settings.recipe.build_optimizer(network.parameters(), settings.learning_rate)
+    progress, best = Progress(), None
+    if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
+        progress, best = saved
+
+    for number, stage in enumerate(stages):
+        if number < progress.stage:
+            continue
+        _train_only(network, stage.modules)
+        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        sampler = ListSampler(lists.weights, settings.batch_size, seed=settings.seed, purpose=f"lists {number}")
+        observer.start(stage.name, stage.steps, done=progress.step)
+
+        while progress.step < stage.steps and not _out_of_patience(progress, settings):
+            sessions = (
+                generator(settings.seed, f"sessions {number}", progress.step) if settings.recipe.sessions else None
+            )
+            batch = lists.batch(sampler(progress.step), sessions=sessions)
+            loss = stage.loss(batch).mean()
+            objective = loss if stage.penalty is None else loss + stage.penalty()
+            optimizer.zero_grad()
+            objective.backward()  # type: ignore[no-untyped-call]
+            norm = nn.utils.clip_grad_norm_(parameters, settings.recipe.clip_norm)
+            _stop_unless_finite(float(objective.detach()), float(norm), stage, progress, checkpoint)
+            optimizer.step()
+            progress.step += 1
+            progress.loss_sum += float(loss.detach())
+            progress.loss_count += 1
+            observer.step(progress.step)
+
+            if progress.step % settings.evaluate_every == 0 or progress.step == stage.steps:
+                value = validation(stage) if validation is not None else None
+                if value is not None and (progress.best_value is None or value > progress.best_value):
+                    progress.best_value, progress.best_step, best = value, progress.step, _copy(network)
+                record = Record(stage.name, progress.step, progress.loss_sum / progress.loss_count, value)
+                progress.history.append(record)
+                progress.loss_sum, progress.loss_count = 0.0, 0
+                observer.record(record, best=progress.best_value)
+                if checkpoint is not None:
+                    checkpoint.save(network, optimizer, best, progress)
+
+        if best is not None and stage.select:
+            network.load_state_dict(best)
+        progress = Progress(stage=number + 1, history=progress.history)
+        best = None
+        observer.finish()
+
+    _train_only(network, ())
+    return progress.history
+
+
+def _train_only(network: nn.Module, modules: Sequence[nn.Module]) -> None:
+    network.requires_grad_(False)
+    for parameter in network.parameters():
+        parameter.grad = None
+    for module in modules:
+        module.requires_grad_(True)
+
+
+def _out_of_patience(progress: Progress, settings: Settings) -> bool:
+    if settings.patience is None or progress.best_value is None:
+        return False
+    return progress.step - progress.best_step >= settings.patience * settings.evaluate_every
+
+
+def _stop_unless_finite(
+    objective: float, norm: float, stage: Stage, progress: Progress, checkpoint: Checkpoint | None
+) -> None:
+    if math.isfinite(objective) and math.isfinite(norm):
+        return
+    what = f"the loss is {objective}" if not math.isfinite(objective) else f"the gradient norm is {norm}"
+    last = progress.history[-1] if progress.history else None
+    if checkpoint is None:
+        kept = "no checkpoint was asked for"
+    elif last is None:
+        kept = "no checkpoint was written yet"
+    else:
+        kept = f"the last good checkpoint is {checkpoint.path} (stage {last.stage}, step {last.step})"
+    raise TrainingError(
+        f"training stopped in stage {stage.name} at step {progress.step + 1} because {what}; {kept}; "
+        "lower learning_rate or look for extreme feature values"
+    )
+
+
+def _copy(network: nn.Module) -> dict[str, Tensor]:
+    with torch.no_grad():
+        return {name: value.clone() for name, value in network.state_dict().items()}

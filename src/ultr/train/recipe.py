@@ -1,0 +1,40 @@
+"""Recipes: how a network is fitted, whatever it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ultr import checks
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An optimiser with its settings, and what a step sees of a list."""
+
+    optimizer: str
+    learning_rate: float
+    steps: int
+    sessions: bool
+    """True: one sampled impression of each list; False: its click rates over all impressions."""
+    clip_norm: float = 5.0
+
+    def build_optimizer(self, parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
+        """One optimiser for the whole run; parameters without a gradient keep still."""
+        if self.optimizer == "adagrad":
+            return torch.optim.Adagrad(parameters, lr=learning_rate, initial_accumulator_value=0.1, fused=True)
+        return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+
+
+RECIPES = {
+    "collapsed": Recipe(optimizer="adam", learning_rate=0.003, steps=3_000, sessions=False),
+    "paper": Recipe(optimizer="adagrad", learning_rate=0.05, steps=15_000, sessions=True),
+}
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of this name."""
+    return RECIPES[checks.one_of("recipe", name, RECIPES)]

@@ -1,0 +1,31 @@
+"""A stage of training: what is minimised, what may move, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from ultr.train.lists import Batch
+
+ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+"""Network inputs [documents, features] and the mask of their lists -> scores [documents]."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of training."""
+
+    name: str
+    steps: int
+    loss: Callable[[Batch], Tensor]
+    """The loss of each list, [lists]."""
+    modules: tuple[nn.Module, ...]
+    """What this stage trains; everything else is fixed."""
+    score: ScoreFunction
+    """How to rank with what this stage has learned so far, for validation on labels."""
+    penalty: Callable[[], Tensor] | None = None
+    """Added to the mean loss of a batch."""
+    select: bool = True
+    """Whether to end with the best weights that validation saw instead of the last ones."""

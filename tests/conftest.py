@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
+from ultr.data.letor_like import letor_like
+from ultr.data.splits import Splits
+from ultr.simulate.log import simulate
+
+
+@pytest.fixture(scope="session")
+def small() -> Splits:
+    return letor_like(train_queries=120, validation_queries=30, test_queries=30)
+
+
+@pytest.fixture(scope="session")
+def small_log(small: Splits) -> ClickLog:
+    return simulate(small.train, click_model("trust"), impressions=60_000, svm_share=0.1)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"the public data sets are not at {folder}; they may not be shipped")
+    return folder

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ultr.arrays import Integers
+from ultr.data import ragged
+from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.errors import DataError, OptionError
+
+ARRAYS = ["features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids", "factor-0"]
+
+
+def merge(logs: Sequence[ClickLog]) -> ClickLog:
+    first = logs[0]
+    factors = tuple(
+        replace(factor, values=np.concatenate([log.factors[number].values for log in logs]))
+        for number, factor in enumerate(first.factors)
+    )
+    return replace(
+        first,
+        documents=np.concatenate([log.documents for log in logs]),
+        offsets=ragged.from_lengths(np.concatenate([log.lengths for log in logs])),
+        factors=factors,
+        impressions=np.concatenate([log.impressions for log in logs]),
+        clicks=np.concatenate([log.clicks for log in logs]),
+        queries=np.concatenate([log.queries for log in logs]),
+    ).collapse()
+
+
+def random_log(seed: int = 0, *, lists: int = 60) -> ClickLog:
+    """Lists of 1 to 3 out of 5 documents for each of 6 queries, so that many rows are the same list."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 4, size=lists)
+    queries = generator.integers(0, 6, size=lists)
+    offsets = ragged.from_lengths(lengths)
+    documents = np.concatenate(
+        [query * 5 + generator.permutation(5)[:n] for query, n in zip(queries, lengths, strict=True)]
+    )
+    impressions = generator.integers(1, 20, size=lists)
+    positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths) + 1
+    devices = generator.integers(0, 2, size=lists).repeat(lengths).astype(np.int32)
+    return ClickLog(
+        features=np.arange(60, dtype=np.float32).reshape(30, 2),
+        documents=documents,
+        offsets=offsets,
+        factors=(position_factor(positions, count=4), BiasFactor("device", devices, ("desk", "phone"))),
+        impressions=impressions,
+        clicks=generator.binomial(impressions.repeat(lengths), 0.3),
+        queries=queries,
+        query_ids=np.array([f"q{i}" for i in range(6)]),
+        feature_names=("a", "b"),
+    )
+
+
+def totals(log: ClickLog) -> dict[tuple[int, int, int, int], tuple[int, int]]:
+    """Clicks and impressions of each document of each query at each position on each device."""
+    sums: dict[tuple[int, int, int, int], tuple[int, int]] = {}
+    of_list = ragged.list_numbers(log.offsets)
+    for row, number in enumerate(of_list.tolist()):
+        key = (
+            int(log.queries[number]),
+            int(log.documents[row]),
+            int(log.positions[row]),
+            int(log.factors[1].values[row]),
+        )
+        clicks, impressions = sums.get(key, (0, 0))
+        sums[key] = (clicks + int(log.clicks[row]), impressions + int(log.impressions[number]))
+    return sums
+
+
+def shown(log: ClickLog) -> list[tuple[int, bytes, bytes]]:
+    """What identifies each list: its query, its documents and its device."""
+    ends = zip(log.offsets[:-1], log.offsets[1:], strict=True)
+    return [
+        (int(query), log.documents[a:b].tobytes(), log.factors[1].values[a:b].tobytes())
+        for query, (a, b) in zip(log.queries, ends, strict=True)
+    ]
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10_000), lists=st.integers(1, 80))
+def test_collapse_keeps_every_total_and_leaves_no_list_twice(seed: int, lists: int) -> None:
+    log = random_log(seed, lists=lists)
+    collapsed = log.collapse()
+    assert totals(collapsed) == totals(log)
+    assert collapsed.impressions.sum() == log.impressions.sum()
+    assert len(set(shown(collapsed))) == collapsed.lists
+    assert set(shown(collapsed)) == set(shown(log))
+
+
+def test_collapse_merges_identical_rows_by_hand() -> None:
+    log = ClickLog(
+        features=np.zeros((3, 1), dtype=np.float32),
+        documents=np.array([0, 1, 1, 0, 0, 1]),
+        offsets=np.array([0, 2, 4, 6]),
+        factors=(position_factor(np.array([1, 2] * 3)),),
+        impressions=np.array([10, 5, 7]),
+        clicks=np.array([4, 1, 2, 0, 3, 5]),
+        queries=np.array([0, 0, 0]),
+        query_ids=np.array(["q"]),
+        feature_names=("a",),
+    ).collapse()
+    assert log.documents.tolist() == [0, 1, 1, 0]
+    assert log.impressions.tolist() == [17, 5]
+    assert log.clicks.tolist() == [7, 6, 2, 0]
+
+
+def test_collapse_keeps_lists_apart_that_differ_in_query_or_factor() -> None:
+    log = random_log().collapse()
+    assert log.collapse().lists == log.lists
+    assert merge([log, replace(log, queries=(log.queries + 1) % 6)]).lists == 2 * log.lists
+    phone = replace(log.factors[1], values=1 - log.factors[1].values)
+    both = merge([log, replace(log, factors=(log.factors[0], phone))])
+    assert log.lists < both.lists <= 2 * log.lists
+
+
+def test_select_takes_lists_by_number_in_order_or_by_mask() -> None:
+    log = random_log()
+    two = log.select(np.array([7, 3]))
+    assert two.impressions.tolist() == log.impressions[[7, 3]].tolist()
+    assert shown(two) == [shown(log)[7], shown(log)[3]]
+    mask = log.queries == 2
+    parts = [log.select(mask), log.select(~mask)]
+    assert sum(part.impressions.sum() for part in parts) == log.impressions.sum()
+    assert totals(parts[0]) | totals(parts[1]) == totals(log)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), held_out=st.floats(0.2, 0.8))
+def test_split_has_no_query_on_both_sides_and_loses_nothing(seed: int, held_out: float) -> None:
+    log = random_log(seed)
+    kept, aside = log.split(held_out, seed=seed)
+    assert not set(kept.queries) & set(aside.queries)
+    assert len(np.unique(aside.queries)) == round(held_out * len(np.unique(log.queries)))
+    assert totals(kept) | totals(aside) == totals(log)
+
+
+def test_split_depends_on_the_seed_alone() -> None:
+    log = random_log()
+    asides = [set(log.split(0.5, seed=seed)[1].queries) for seed in (0, 0, 1, 2, 3)]
+    assert asides[0] == asides[1]
+    assert any(aside != asides[0] for aside in asides[2:])
+
+
+@pytest.mark.parametrize("share", [0.01, 0.99, 1.0])
+def test_a_share_that_leaves_a_side_empty_is_refused(share: float) -> None:
+    with pytest.raises(DataError, match="cannot hold out"):
+        random_log().split(share)
+
+
+def test_a_share_out_of_range_is_refused() -> None:
+    with pytest.raises(OptionError, match="held_out"):
+        random_log().split(0)
+
+
+def test_merging_the_parts_of_a_log_gives_the_collapsed_log_back() -> None:
+    log = random_log()
+    merged = merge(log.split(0.5))
+    assert totals(merged) == totals(log)
+    assert sorted(shown(merged)) == sorted(shown(log.collapse()))
+
+
+def test_merging_a_log_with_itself_doubles_it() -> None:
+    log = random_log().collapse()
+    double = merge([log, log])
+    assert double.clicks.tolist() == (2 * log.clicks).tolist()
+    assert double.impressions.tolist() == (2 * log.impressions).tolist()
+
+
+def test_a_saved_log_loads_equal_and_memory_mapped(tmp_path: Path) -> None:
+    log = random_log()
+    log.save(tmp_path / "log")
+    loaded = ClickLog.load(tmp_path / "log")
+    assert loaded.fingerprint() == log.fingerprint()
+    assert loaded.feature_names == log.feature_names
+    assert [(f.name, f.levels) for f in loaded.factors] == [(f.name, f.levels) for f in log.factors]
+    assert isinstance(loaded.features, np.memmap)
+    assert isinstance(loaded.clicks, np.memmap)
+    assert loaded.collapse().fingerprint() == log.collapse().fingerprint()
+
+
+def test_an_empty_log_can_be_saved_and_collapsed(tmp_path: Path) -> None:
+    empty = random_log().select(np.zeros(60, dtype=np.bool_))
+    empty.collapse().save(tmp_path / "log")
+    assert ClickLog.load(tmp_path / "log").lists == 0
+
+
+def test_the_fingerprint_changes_with_any_count(tmp_path: Path) -> None:
+    log = random_log()
+    assert log.fingerprint() == random_log().fingerprint()
+    assert replace(log, impressions=log.impressions + 1).fingerprint() != log.fingerprint()
+
+
+def test_saving_over_another_log_must_be_asked_for(tmp_path: Path) -> None:
+    random_log(0).save(tmp_path / "log")
+    with pytest.raises(OptionError, match="is not empty"):
+        random_log(1).save(tmp_path / "log")
+    random_log(1).save(tmp_path / "log", overwrite=True)
+    assert ClickLog.load(tmp_path / "log").fingerprint() == random_log(1).fingerprint()
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("size", [0, 5, 60, -4])
+def test_a_truncated_array_is_one_data_error_that_names_the_file(tmp_path: Path, name: str, size: int) -> None:
+    random_log().save(tmp_path / "log")
+    path = tmp_path / "log" / f"{name}.npy"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(DataError, match=rf"{name}\.npy is missing or damaged"):
+        ClickLog.load(tmp_path / "log")
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_missing_array_is_one_data_error_that_names_the_file(tmp_path: Path, name: str) -> None:
+    random_log().save(tmp_path / "log")
+    (tmp_path / "log" / f"{name}.npy").unlink()
+    with pytest.raises(DataError, match=rf"{name}\.npy is missing or damaged"):
+        ClickLog.load(tmp_path / "log")
+
+
+def test_a_pickled_array_is_never_opened(tmp_path: Path) -> None:
+    random_log().save(tmp_path / "log")
+    np.save(tmp_path / "log" / "clicks.npy", np.array([{}], dtype=object))
+    with pytest.raises(DataError, match=r"clicks\.npy"):
+        ClickLog.load(tmp_path / "log")
+
+
+def test_a_folder_without_a_log_is_a_data_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read .*manifest\.json"):
+        ClickLog.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", json.dumps({"format": "ultr click log 0"}), "3"])
+def test_a_wrong_manifest_is_a_data_error(tmp_path: Path, text: str) -> None:
+    random_log().save(tmp_path / "log")
+    (tmp_path / "log" / "manifest.json").write_text(text)
+    with pytest.raises(DataError, match=r"not valid JSON|not a click log"):
+        ClickLog.load(tmp_path / "log")
+
+
+def test_arrays_of_two_logs_in_one_folder_are_a_data_error(tmp_path: Path) -> None:
+    random_log(0).save(tmp_path / "log")
+    np.save(tmp_path / "log" / "impressions.npy", np.array([1, 2]))
+    with pytest.raises(DataError, match="one value for each of 60 lists"):
+        ClickLog.load(tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda log: {"clicks": np.repeat(log.impressions, log.lengths) + 1}, "more clicks than impressions"),
+        (lambda log: {"clicks": log.clicks - 100}, "fewer than no clicks"),
+        (lambda log: {"clicks": log.clicks[:-1]}, "values of clicks"),
+        (lambda log: {"impressions": np.zeros_like(log.impressions)}, "at least one impression"),
+        (lambda log: {"queries": log.queries[:-1]}, "one value for each"),
+        (lambda log: {"documents": log.documents + 30}, "rows of the 30 feature vectors"),
+        (lambda log: {"documents": log.documents - 30}, "rows of the 30 feature vectors"),
+        (lambda log: {"offsets": log.offsets[::-1]}, "must start with 0"),
+        (lambda log: {"offsets": log.offsets[:-1]}, "end with"),
+        (lambda log: {"factors": ()}, "must be the position"),
+        (lambda log: {"factors": log.factors[::-1]}, "must be the position"),
+        (lambda log: {"feature_names": ("a",)}, "1 feature names"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_one_data_error(
+    change: Callable[[ClickLog], dict[str, Integers]], sentence: str
+) -> None:
+    log = random_log()
+    with pytest.raises(DataError, match=sentence):
+        replace(log, **change(log))  # type: ignore[arg-type]
+
+
+def test_positions_start_at_one_and_stay_within_their_count() -> None:
+    factor = position_factor(np.array([1, 3]), count=4)
+    assert factor.levels == ("1", "2", "3", "4")
+    assert factor.values.tolist() == [0, 2]
+    assert position_factor(np.array([1, 3])).levels == ("1", "2", "3")
+    with pytest.raises(DataError, match="positions start at 1, got 0"):
+        position_factor(np.array([0, 1]))
+    with pytest.raises(DataError, match="must index its 2 levels"):
+        position_factor(np.array([1, 3]), count=2)
+
+
+def test_a_log_says_what_it_holds() -> None:
+    log = random_log()
+    assert repr(log) == (
+        f"ClickLog(60 lists of 6 queries, {log.impressions.sum()} impressions, "
+        f"{log.clicks.sum()} clicks, factors position, device)"
+    )

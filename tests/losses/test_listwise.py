@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ultr.losses import softmax_cross_entropy
+
+
+def _cross_entropy_by_definition(logits: list[float], clicks: list[float]) -> float:
+    total = sum(math.exp(value) for value in logits)
+    return -sum(click * math.log(math.exp(value) / total) for value, click in zip(logits, clicks, strict=True))
+
+
+def test_it_is_the_formula_of_the_paper() -> None:
+    logits, clicks = [0.3, -1.2, 2.0], [1.0, 0.0, 1.0]
+    loss = softmax_cross_entropy(
+        torch.tensor([logits]), torch.tensor([clicks]), mask=torch.ones(1, 3, dtype=torch.bool)
+    )
+    torch.testing.assert_close(loss, torch.tensor([_cross_entropy_by_definition(logits, clicks)]))
+
+
+def test_what_the_mask_hides_changes_neither_the_loss_nor_its_gradient() -> None:
+    def loss_and_gradient(hidden_logit: float, hidden_click: float) -> tuple[Tensor, Tensor]:
+        logits = torch.tensor([[0.3, -1.2, hidden_logit]], requires_grad=True)
+        clicks = torch.tensor([[1.0, 0.0, hidden_click]])
+        loss = softmax_cross_entropy(logits, clicks, mask=torch.tensor([[True, True, False]])).sum()
+        (gradient,) = torch.autograd.grad(loss, logits)
+        return loss.detach(), gradient
+
+    loss, gradient = loss_and_gradient(0.0, 0.0)
+    other_loss, other_gradient = loss_and_gradient(50.0, 7.0)
+    assert torch.equal(loss, other_loss)
+    assert torch.equal(gradient, other_gradient)
+    torch.testing.assert_close(loss, torch.tensor(_cross_entropy_by_definition([0.3, -1.2], [1.0, 0.0])))
+
+
+def test_a_list_without_a_click_adds_nothing() -> None:
+    loss = softmax_cross_entropy(torch.randn(2, 4), torch.zeros(2, 4), mask=torch.ones(2, 4, dtype=torch.bool))
+    assert loss.tolist() == [0.0, 0.0]
+
+
+def test_counts_of_a_collapsed_list_give_the_sum_over_its_sessions() -> None:
+    logits = torch.randn(1, 5, dtype=torch.float64)
+    sessions = (torch.rand(200, 5) < 0.3).double()
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    separate = softmax_cross_entropy(logits.expand(200, 5), sessions, mask=mask.expand(200, 5)).sum()
+    collapsed = softmax_cross_entropy(logits, sessions.sum(0, keepdim=True), mask=mask).sum()
+    torch.testing.assert_close(separate, collapsed)

@@ -1,0 +1,207 @@
+"""What every method must do; a new one inherits it by being in the registry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.splits import Splits
+from ultr.errors import DataError, OptionError
+from ultr.methods import METHODS, LabelBaseline, load
+from ultr.methods.estimator import Estimator
+
+SMALL: dict[str, Any] = {"hidden": (16,), "steps": 30, "evaluate_every": 10, "batch_size": 32}
+CHANGES: dict[str, Any] = {
+    "hidden": (8,),
+    "recipe": "paper",
+    "steps": 20,
+    "learning_rate": 0.01,
+    "batch_size": 16,
+    "seed": 1,
+    "dimension": 2,
+    "schedule": "joint",
+    "combine": "sum",
+    "base_hidden": (5,),
+    "base_steps": 3,
+    "base_penalty": 10.0,
+    "evaluate_every": 7,
+    "patience": 1,
+}
+"""A value other than the default for every option of every method."""
+
+
+def _data(method: type[Estimator], small: Splits, small_log: ClickLog) -> ClickLog | JudgedLists:
+    return small.train if method is LabelBaseline else small_log
+
+
+@pytest.fixture(params=list(METHODS.values()), ids=list(METHODS))
+def method(request: pytest.FixtureRequest) -> type[Estimator]:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def data(method: type[Estimator], small: Splits, small_log: ClickLog) -> ClickLog | JudgedLists:
+    return _data(method, small, small_log)
+
+
+def test_the_same_seed_gives_the_same_scores_bit_for_bit(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits
+) -> None:
+    first, second = (method(**SMALL).fit(data, validation=small.validation) for _ in range(2))
+    assert (
+        first.score(small.test.features, small.test.offsets) == second.score(small.test.features, small.test.offsets)
+    ).all()
+
+
+def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator], small_log: ClickLog) -> None:
+    if method is LabelBaseline:
+        pytest.skip("labels have no sessions")
+    few = small_log.select(np.arange(8))
+    few = replace(few, impressions=np.full(8, 4), clicks=np.minimum(few.clicks % 5, 4))
+    rows = ragged.rows_of(np.repeat(np.arange(8), 4), few.offsets)
+    sessions = (few.clicks[rows] > np.repeat(np.tile(np.arange(4), 8), few.lengths.repeat(4))).astype(np.int64)
+    separate = replace(
+        few,
+        documents=few.documents[rows],
+        offsets=ragged.from_lengths(few.lengths.repeat(4)),
+        factors=tuple(replace(factor, values=factor.values[rows]) for factor in few.factors),
+        impressions=np.ones(32, dtype=np.int64),
+        clicks=sessions,
+        queries=few.queries.repeat(4),
+    )
+    assert separate.clicks.sum() == few.clicks.sum()
+    # Full batches, so that both see the whole log at every step; the order of summation differs in the last digits.
+    options = SMALL | {"steps": 5, "batch_size": 32, "learning_rate": 1e-4}
+    collapsed_scores = method(**options).fit(few).score(few.features)
+    separate_scores = method(**options).fit(separate).score(few.features)
+    np.testing.assert_allclose(collapsed_scores, separate_scores, rtol=2e-3, atol=2e-4)
+
+
+def test_scores_do_not_depend_on_the_order_of_candidates(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits
+) -> None:
+    ranker = method(**SMALL).fit(data)
+    candidates = small.test.features[small.test.offsets[0] : small.test.offsets[1]]
+    order = np.random.default_rng(0).permutation(len(candidates))
+    np.testing.assert_allclose(ranker.score(candidates)[order], ranker.score(candidates[order]), rtol=1e-4, atol=1e-5)
+
+
+def test_a_query_scores_the_same_alone_and_among_longer_ones(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits
+) -> None:
+    ranker = method(**SMALL).fit(data)
+    together = ranker.score(small.test.features, small.test.offsets)
+    for start, end in list(zip(small.test.offsets[:-1], small.test.offsets[1:], strict=True))[:5]:
+        np.testing.assert_allclose(
+            ranker.score(small.test.features[start:end]), together[start:end], rtol=1e-4, atol=1e-5
+        )
+
+
+def test_queries_without_candidates_are_fine(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits
+) -> None:
+    ranker = method(**SMALL).fit(data)
+    some = small.test.features[:5]
+    np.testing.assert_array_equal(ranker.score(some, np.array([0, 0, 5, 5])), ranker.score(some))
+    assert ranker.score(some[:0]).shape == (0,)
+
+
+def test_saving_and_loading_gives_the_same_scores(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits, tmp_path: Path
+) -> None:
+    ranker = method(**SMALL).fit(data)
+    ranker.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert type(loaded) is method
+    assert loaded.get_params() == ranker.get_params()
+    assert loaded.history_ == ranker.history_
+    np.testing.assert_array_equal(
+        loaded.score(small.test.features, small.test.offsets), ranker.score(small.test.features, small.test.offsets)
+    )
+
+
+def test_clone_gives_an_unfitted_estimator_with_the_same_options(
+    method: type[Estimator], data: ClickLog | JudgedLists
+) -> None:
+    ranker = method(**SMALL | {"seed": 3}).fit(data)
+    copy = clone(ranker)
+    assert copy.get_params() == ranker.get_params()
+    assert not hasattr(copy, "network_")
+
+
+@pytest.mark.parametrize("option", sorted(CHANGES))
+def test_every_option_changes_something(
+    option: str, method: type[Estimator], data: ClickLog | JudgedLists, small: Splits, small_log: ClickLog
+) -> None:
+    if option not in method().get_params():
+        pytest.skip(f"{method.__name__} has no option {option}")
+    base = dict(SMALL)
+    if option == "combine":
+        device = replace(small_log.factors[0], name="device")
+        data = replace(small_log, factors=(*small_log.factors, device))
+    if option in {"patience", "evaluate_every"}:
+        base |= {"steps": 200, "learning_rate": 0.02}
+    first = method(**base).fit(data, validation=small.validation)
+    second = method(**base | {option: CHANGES[option]}).fit(data, validation=small.validation)
+    same_scores = np.array_equal(first.score(small.test.features[:40]), second.score(small.test.features[:40]))
+    assert first.history_ != second.history_ or not same_scores
+
+
+def test_every_option_has_a_changed_value_to_test(method: type[Estimator]) -> None:
+    assert set(method().get_params()) <= set(CHANGES)
+
+
+def test_more_training_lowers_the_loss(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
+    ranker = method(**SMALL | {"steps": 150, "recipe": "collapsed"}).fit(data)
+    first_stage = [record for record in ranker.history_ if record.stage == ranker.history_[0].stage]
+    assert first_stage[-1].loss < first_stage[0].loss
+
+
+def test_an_unfitted_ranker_says_so(method: type[Estimator]) -> None:
+    with pytest.raises(OptionError, match="not fitted yet"):
+        method().score(np.zeros((1, 3), dtype=np.float32))
+
+
+def test_missing_features_and_bad_values_are_named(
+    method: type[Estimator], data: ClickLog | JudgedLists, small: Splits
+) -> None:
+    ranker = method(**SMALL).fit(data)
+    with pytest.raises(DataError, match="the ranker knows 64 features"):
+        ranker.score(small.test.features[:, :10])
+    broken = small.test.features[:4].copy()
+    broken[2, 5] = np.nan
+    with pytest.raises(DataError, match="candidate 2 has a NaN or infinite feature 'linear_6'"):
+        ranker.score(broken)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden": ()}, "hidden must name at least one layer size"),
+        ({"recipe": "papers"}, "did you mean 'paper'"),
+        ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be a number above 0"),
+        ({"seed": -1}, "seed must be an integer of at least 0"),
+        ({"batch_size": 1.5}, "batch_size must be an integer of at least 1"),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_fit_are_refused(
+    options: dict[str, Any], message: str, method: type[Estimator], data: ClickLog | JudgedLists
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        method(**options).fit(data)
+
+
+def test_the_wrong_kind_of_data_is_refused(method: type[Estimator], small: Splits, small_log: ClickLog) -> None:
+    wrong = small_log if method is LabelBaseline else small.train
+    with pytest.raises(OptionError, match="learns from"):
+        method(**SMALL).fit(wrong)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ultr.data.click_log import ClickLog
+from ultr.errors import ModelFileError, OptionError
+from ultr.methods import Vectorization, load
+
+
+@pytest.fixture
+def model(small_log: ClickLog, tmp_path: Path) -> Path:
+    ranker = Vectorization(hidden=(8,), base_hidden=(4,), steps=2, seed=5).fit(small_log)
+    ranker.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def _edit(model: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    path = model / "manifest.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -> None:
+    manifest = json.loads((model / "manifest.json").read_text())
+    assert manifest["method"] == "vectorization"
+    assert manifest["options"]["dimension"] == 3
+    assert manifest["options"]["seed"] == 5
+    assert manifest["feature_names"] == list(small_log.feature_names)
+    assert manifest["scaling"]["minimum"] == small_log.features.min(axis=0).tolist()
+    assert manifest["data_fingerprint"] == small_log.fingerprint()
+    assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python"}
+    assert manifest["factors"][0] == {"name": "position", "levels": [str(i + 1) for i in range(10)]}
+
+
+def test_there_is_no_pickle_in_a_model_folder(model: Path) -> None:
+    assert sorted(path.name for path in model.iterdir()) == ["manifest.json", "weights.safetensors"]
+
+
+def test_truncated_weights_are_refused(model: Path) -> None:
+    weights = model / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    with pytest.raises(ModelFileError, match=r"weights\.safetensors is truncated"):
+        load(model)
+
+
+def test_missing_weights_are_refused(model: Path) -> None:
+    (model / "weights.safetensors").unlink()
+    with pytest.raises(ModelFileError, match=r"has no weights\.safetensors"):
+        load(model)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m["options"].update(dimension=4), "do not fit"),
+        (lambda m: m["options"].update(hidden=[9]), "do not fit"),
+        (lambda m: m["feature_names"].pop(), "scaling and feature_names differ in length"),
+        (lambda m: m["scaling"]["minimum"].pop(), "scaling and feature_names differ in length"),
+        (
+            lambda m: [m["feature_names"].pop(), m["scaling"]["minimum"].pop(), m["scaling"]["maximum"].pop()],
+            "do not fit",
+        ),
+        (lambda m: m["options"].update(colour="red"), "colour"),
+        (lambda m: m.update(method="vectorisation"), "did you mean 'vectorization'"),
+        (lambda m: m.update(format="ultr model 99"), "this version"),
+        (lambda m: m.update(factors="none"), "damaged at 'factors'"),
+        (lambda m: m.update(surprise=1), "damaged at 'surprise'"),
+        (lambda m: m.pop("versions"), "damaged at 'versions'"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_refused(
+    change: Callable[[dict[str, Any]], object], message: str, model: Path
+) -> None:
+    _edit(model, change)
+    with pytest.raises((ModelFileError, OptionError), match=message):
+        load(model)
+
+
+def test_a_folder_without_manifest_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"has no manifest\.json"):
+        load(tmp_path)
+
+
+def test_a_model_is_not_overwritten_unasked(model: Path) -> None:
+    ranker = load(model)
+    with pytest.raises(OptionError, match="is not empty"):
+        ranker.save(model)
+    ranker.save(model, overwrite=True)
+    load(model)

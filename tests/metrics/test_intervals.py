@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+
+from ultr.arrays import Doubles
+from ultr.errors import DataError, OptionError
+from ultr.metrics import intervals
+from ultr.metrics.intervals import bootstrap_interval, paired_test
+
+
+def normal_sample(seed: int, size: int, mean: float = 0.0) -> Doubles:
+    return np.random.default_rng(seed).normal(mean, 1.0, size)
+
+
+def test_the_bootstrap_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
+    found = [bootstrap_interval(normal_sample(i, 50, mean=3.0), level=0.9, samples=500) for i in range(400)]
+    coverage = np.mean([interval.low <= 3.0 <= interval.high for interval in found])
+    assert 0.85 < coverage < 0.94
+
+
+def test_the_bootstrap_interval_is_as_wide_as_the_normal_one() -> None:
+    values = normal_sample(1, 2_000)
+    interval = bootstrap_interval(values, samples=4_000)
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert interval.mean == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - half, abs=half / 10)
+    assert interval.high == pytest.approx(values.mean() + half, abs=half / 10)
+
+
+def test_the_bootstrap_interval_of_two_queries_follows_the_binomial_law() -> None:
+    interval = bootstrap_interval(np.array([0.0, 1.0]), level=0.6)
+    assert (interval.low, interval.high) == (0.0, 1.0)
+    interval = bootstrap_interval(np.array([0.0, 1.0]), level=0.4)
+    assert (interval.low, interval.high) == (0.5, 0.5)
+
+
+def test_a_higher_level_gives_a_wider_interval() -> None:
+    values = normal_sample(2, 100)
+    narrow, wide = bootstrap_interval(values, level=0.5), bootstrap_interval(values, level=0.99)
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_intervals_depend_only_on_the_values_and_the_seed() -> None:
+    values = normal_sample(3, 40)
+    assert bootstrap_interval(values) == bootstrap_interval(values)
+    assert bootstrap_interval(values, seed=1) != bootstrap_interval(values, seed=2)
+    assert paired_test(values, values[::-1]) == paired_test(values, values[::-1])
+    assert paired_test(values, values[::-1], seed=1) != paired_test(values, values[::-1], seed=2)
+
+
+def test_queries_without_a_value_are_left_out() -> None:
+    values = normal_sample(4, 30)
+    with_gaps = np.insert(values, [0, 7, 30], np.nan)
+    assert bootstrap_interval(with_gaps) == bootstrap_interval(values)
+    zeros = np.where(np.isnan(with_gaps), np.nan, 0.0)
+    assert paired_test(with_gaps, zeros) == paired_test(values, np.zeros(30))
+
+
+def test_small_chunks_give_the_same_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = normal_sample(5, 30)
+    at_once = bootstrap_interval(values, samples=500)
+    monkeypatch.setattr(intervals, "_CHUNK", 70)
+    assert bootstrap_interval(values, samples=500) == at_once
+
+
+def test_small_chunks_still_take_every_sample_of_the_randomisation_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intervals, "_CHUNK", 70)
+    same = np.ones(30)
+    assert paired_test(same, same, samples=501).p_value == 1.0
+
+
+def test_identical_rankers_have_a_p_value_of_one() -> None:
+    values = normal_sample(6, 50)
+    found = paired_test(values, values)
+    assert (found.difference, found.low, found.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_clear_difference_has_the_smallest_p_value_there_is() -> None:
+    found = paired_test(normal_sample(7, 200, mean=2.0), normal_sample(8, 200), samples=999)
+    assert found.p_value == 1 / 1000
+    assert 0 < found.low < found.difference < found.high
+
+
+def test_exchanging_the_rankers_turns_the_difference_round() -> None:
+    a, b = normal_sample(9, 60), normal_sample(10, 60)
+    one, other = paired_test(a, b), paired_test(b, a)
+    assert one.difference == -other.difference
+    assert one.p_value == pytest.approx(other.p_value, abs=0.02)
+
+
+def test_p_values_are_uniform_when_the_rankers_do_not_differ() -> None:
+    values = [paired_test(normal_sample(i, 20), np.zeros(20), samples=400).p_value for i in range(500)]
+    deciles = np.histogram(values, bins=10, range=(0, 1))[0]
+    assert deciles.min() > 25
+    assert deciles.max() < 80
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_randomisation_test_agrees_with_all_sign_flips(seed: int) -> None:
+    differences = normal_sample(seed, 8, mean=0.5)
+    sums = np.abs([np.dot(signs, differences) for signs in product([-1, 1], repeat=8)])
+    exact = np.mean(sums >= abs(differences.sum()) - 1e-9)
+    assert paired_test(differences, np.zeros(8), samples=40_000).p_value == pytest.approx(exact, abs=0.01)
+
+
+def test_rounding_does_not_decide_what_is_as_extreme_as_the_observed() -> None:
+    # The sum is 4 tenths; so far from 0 are flips with at most 3 or at least 7 plus signs of 10.
+    differences = np.array([0.1] * 7 + [-0.1] * 3)
+    exact = 2 * sum(comb(10, plus) for plus in range(4)) / 2**10
+    assert paired_test(differences, np.zeros(10), samples=40_000).p_value == pytest.approx(exact, abs=0.01)
+
+
+def test_rankers_measured_on_other_queries_cannot_be_paired() -> None:
+    with pytest.raises(DataError, match="same queries twice, got 2 and 3 values"):
+        paired_test(np.zeros(2), np.zeros(3))
+    with pytest.raises(DataError, match="query 1 is NaN in only one"):
+        paired_test(np.zeros(2), np.array([0.0, np.nan]))
+
+
+def test_an_interval_needs_a_value_and_options_that_fit() -> None:
+    with pytest.raises(DataError, match="at least one query with a value"):
+        bootstrap_interval(np.array([np.nan]))
+    with pytest.raises(DataError, match="at least one query with a value"):
+        paired_test(np.array([np.nan]), np.array([np.nan]))
+    with pytest.raises(OptionError, match="level must be a share"):
+        bootstrap_interval(np.zeros(2), level=95)
+    with pytest.raises(OptionError, match="samples must be an integer of at least 1"):
+        paired_test(np.zeros(2), np.zeros(2), samples=0)

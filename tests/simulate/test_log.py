@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.simulate.toy import separable
+
+from ultr.clicks import CLICK_MODELS, ClickMatrix, click_model
+from ultr.data.judged import JudgedLists
+from ultr.errors import DataError, OptionError
+from ultr.simulate import ceiling_scores, simulate, simulate_log
+
+every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
+
+
+@every_model
+def test_no_impression_is_lost_and_the_log_points_at_the_judged_documents(name: str) -> None:
+    judged = separable(40)
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, click_model(name), scores=scores, impressions=10_007, rankings=3, noise=0.5)
+    assert log.impressions.sum() == 10_007
+    assert log.features is judged.features
+    assert log.query_ids is judged.query_ids
+    assert len(log.factors[0].levels) == 10
+    assert log.clicks.sum() > 0
+    query_of_document = np.repeat(np.arange(judged.queries), judged.lengths)
+    assert (query_of_document[log.documents] == np.repeat(log.queries, log.lengths)).all()
+
+
+@every_model
+def test_click_rates_converge_to_the_exact_probabilities(name: str) -> None:
+    judged = separable(30)
+    model, impressions = click_model(name), 30 * 10**8
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, model, scores=scores, impressions=impressions)
+    labels = judged.labels[log.documents]
+    for number in range(log.lists):
+        rows = slice(log.offsets[number], log.offsets[number + 1])
+        exact = model.probabilities(labels[None, rows], max_label=4)[0]
+        rates = log.clicks[rows] / log.impressions[number]
+        assert (np.abs(rates - exact) <= 6 * np.sqrt(exact * (1 - exact) / 1e8) + 1e-12).all()
+
+
+def test_the_lists_are_the_top_of_the_scores() -> None:
+    judged = separable(20)
+    scores = np.random.default_rng(1).normal(size=judged.documents)
+    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=100)
+    for number, query in enumerate(log.queries):
+        rows = log.documents[log.offsets[number] : log.offsets[number + 1]]
+        candidates = np.arange(judged.offsets[query], judged.offsets[query + 1])
+        assert rows.tolist() == candidates[np.argsort(-scores[candidates])][:10].tolist()
+    assert log.positions.max() == 10
+
+
+def test_identical_rankings_are_merged_into_one_row() -> None:
+    judged = separable(20)
+    scores = np.random.default_rng(1).normal(size=judged.documents)
+    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7)
+    assert log.lists == judged.queries
+    assert log.impressions.sum() == 1000
+
+
+def test_noise_shows_more_lists() -> None:
+    judged = separable(20)
+    scores = np.random.default_rng(1).normal(size=judged.documents)
+    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7, noise=1.0)
+    assert judged.queries < log.lists <= 7 * judged.queries
+
+
+def test_impressions_are_spread_evenly_and_the_seed_decides_who_gets_one_more() -> None:
+    judged = separable(30)
+    scores = np.zeros(judged.documents)
+    logs = [simulate_log(judged, ClickMatrix(), scores=scores, impressions=100, seed=seed) for seed in (0, 0, 1)]
+    assert sorted(logs[0].impressions) == [3] * 20 + [4] * 10
+    assert logs[0].fingerprint() == logs[1].fingerprint()
+    assert logs[0].impressions.tolist() != logs[2].impressions.tolist()
+
+
+def test_a_list_without_an_impression_is_refused() -> None:
+    judged = separable(30)
+    scores = np.zeros(judged.documents)
+    with pytest.raises(OptionError, match=r"impressions must be at least 60, .* got 59"):
+        simulate_log(judged, ClickMatrix(), scores=scores, impressions=59, rankings=2)
+
+
+def test_queries_without_documents_are_left_out() -> None:
+    judged = JudgedLists.of(features=np.eye(3), labels=[0, 1, 2], offsets=[0, 2, 2, 3])
+    log = simulate_log(judged, ClickMatrix(), scores=np.arange(3.0), impressions=10)
+    assert log.queries.tolist() == [0, 2]
+    empty = judged.select(np.array([1]))
+    with pytest.raises(DataError, match="no query has a document"):
+        simulate_log(empty, ClickMatrix(), scores=np.zeros(0), impressions=10)
+
+
+def test_scores_must_fit_the_judged_documents() -> None:
+    with pytest.raises(DataError, match="but 3 scores"):
+        simulate_log(separable(5), ClickMatrix(), scores=np.zeros(3), impressions=100)
+
+
+def test_simulate_fits_the_ranker_itself() -> None:
+    judged = separable(60)
+    log = simulate(judged, click_model("trust"), impressions=6_000, svm_share=1.0)
+    assert log.impressions.sum() == 6_000
+    first = judged.labels[log.documents[log.offsets[:-1]]]
+    best = np.maximum.reduceat(judged.labels, judged.offsets[:-1])
+    assert first.tolist() == best[log.queries].tolist()
+
+
+def test_simulate_repeats_itself_exactly() -> None:
+    judged = separable(60)
+    logs = [
+        simulate(judged, click_model("trust"), impressions=500, rankings=2, noise=0.3, seed=seed) for seed in (3, 3, 4)
+    ]
+    assert logs[0].fingerprint() == logs[1].fingerprint()
+    assert logs[0].fingerprint() != logs[2].fingerprint()
+
+
+def test_the_ceiling_of_a_matrix_is_its_row_mean() -> None:
+    judged = JudgedLists.of(features=np.eye(3), labels=[0, 2, 1], offsets=[0, 3])
+    model = ClickMatrix(matrix=((0.4, 0.2), (0.0, 0.0), (0.2, 0.2), (0.0, 0.0), (0.9, 0.1)))
+    np.testing.assert_allclose(ceiling_scores(judged, model), [0.3, 0.5, 0.2])
+
+
+def test_the_ceiling_of_the_real_clicks_mistakes_grade_zero() -> None:
+    judged = JudgedLists.of(features=np.eye(5), labels=[0, 1, 2, 3, 4], offsets=[0, 5])
+    assert np.argsort(-ceiling_scores(judged, ClickMatrix())).tolist() == [4, 3, 0, 2, 1]
+
+
+@pytest.mark.parametrize("name", sorted(set(CLICK_MODELS) - {"real"}))
+def test_the_ceiling_of_every_other_model_is_the_ideal_order(name: str) -> None:
+    judged = JudgedLists.of(features=np.eye(5), labels=[3, 1, 4, 0, 2], offsets=[0, 5])
+    assert np.argsort(ceiling_scores(judged, click_model(name))).tolist() == [3, 1, 4, 0, 2]

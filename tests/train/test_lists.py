@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from ultr.data import ragged
+from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.data.scaling import FeatureScaling
+from ultr.methods import Vectorization
+from ultr.methods.network import Shape
+from ultr.train.inputs import Inputs
+from ultr.train.lists import TrainingLists, pad
+
+
+def _log(lengths: list[int], impressions: list[int], seed: int = 0) -> ClickLog:
+    random = np.random.default_rng(seed)
+    shown = sum(lengths)
+    offsets = ragged.from_lengths(np.array(lengths))
+    positions = np.arange(shown) - np.repeat(offsets[:-1], lengths) + 1
+    return ClickLog(
+        features=random.normal(size=(shown, 6)).astype(np.float32),
+        documents=np.arange(shown),
+        offsets=offsets,
+        factors=(
+            position_factor(positions, count=10),
+            BiasFactor("device", random.integers(2, size=shown).astype(np.int32), ("phone", "desk")),
+        ),
+        impressions=np.array(impressions),
+        clicks=random.binomial(np.repeat(impressions, lengths), 0.4),
+        queries=np.arange(len(lengths)),
+        query_ids=np.array([str(i) for i in range(len(lengths))]),
+        feature_names=tuple("abcdef"),
+    )
+
+
+def _gradients(network: nn.Module) -> list[torch.Tensor]:
+    return [parameter.grad.clone() for parameter in network.parameters() if parameter.grad is not None]
+
+
+def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> None:
+    collapsed = _log([4], [50])
+    # 50 sessions of that list, each row shown once, with clicks that add up to the counts of the collapsed row.
+    sessions = np.zeros((50, 4), dtype=np.int64)
+    for document, count in enumerate(collapsed.clicks):
+        sessions[np.random.default_rng(document).permutation(50)[:count], document] = 1
+    separate = replace(
+        collapsed,
+        documents=np.tile(collapsed.documents, 50),
+        offsets=np.arange(51) * 4,
+        factors=tuple(replace(factor, values=np.tile(factor.values, 50)) for factor in collapsed.factors),
+        impressions=np.ones(50, dtype=np.int64),
+        clicks=sessions.reshape(-1),
+        queries=np.zeros(50, dtype=np.int64),
+    )
+    scaling = FeatureScaling.fit(collapsed.features)
+    method = Vectorization(dimension=3, hidden=(8,), base_hidden=(4,))
+    network = method.build(Shape(6, (10, 2)), torch.Generator().manual_seed(0))
+    gradients = []
+    for log in (collapsed, separate):
+        lists = TrainingLists.of_log(log, scaling)
+        batch = lists.batch(np.arange(lists.lists))
+        weights = torch.from_numpy(lists.weights).float()
+        network.zero_grad()
+        ((network.click_loss(batch) + network.base_loss(batch)) @ weights).backward()
+        gradients.append(_gradients(network))
+    assert len(gradients[0]) == len(list(network.parameters()))
+    for first, second in zip(*gradients, strict=True):
+        torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-4)
+
+
+def test_lists_of_different_lengths_are_padded_in_order() -> None:
+    log = _log([1, 3, 2], [10, 10, 10])
+    lists = TrainingLists.of_log(log, FeatureScaling.fit(log.features))
+    batch = lists.batch(np.array([2, 1]))
+    assert batch.mask.tolist() == [[True, True, False], [True, True, True]]
+    rates = log.clicks / 10
+    np.testing.assert_allclose(batch.clicks[batch.mask].numpy(), rates[[4, 5, 1, 2, 3]], rtol=1e-6)
+    assert batch.factors[:, 0].tolist() == [0, 1, 0, 1, 2]
+    padded = batch.pad(torch.arange(5.0) + 1)
+    assert padded.tolist() == [[1, 2, 0], [3, 4, 5]]
+
+
+def test_the_gradient_of_padding_reaches_every_document_once() -> None:
+    values = torch.arange(5.0).requires_grad_()
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    weights = torch.tensor([[1.0, 2.0, 99.0], [3.0, 4.0, 5.0]])
+    (pad(values, mask) * weights).sum().backward()
+    assert values.grad is not None
+    assert values.grad.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_sampled_sessions_are_clicked_at_the_rates_of_the_log() -> None:
+    log = _log([4], [50])
+    lists = TrainingLists.of_log(log, FeatureScaling.fit(log.features))
+    batch = lists.batch(np.zeros(20_000, dtype=np.int64), sessions=np.random.default_rng(0))
+    assert set(batch.clicks.unique().tolist()) == {0.0, 1.0}
+    np.testing.assert_allclose(batch.clicks.mean(0).numpy(), log.clicks / 50, atol=0.02)
+
+
+def test_inputs_too_large_for_memory_are_prepared_batch_by_batch_with_the_same_result() -> None:
+    features = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    scaling = FeatureScaling.fit(features)
+    rows = torch.tensor([3, 3, 39, 0])
+    once, lazily = Inputs(features, scaling), Inputs(features, scaling, in_memory=0)
+    torch.testing.assert_close(once.gather(rows), lazily.gather(rows))
+    scaled = scaling.apply(features)[rows]
+    centred = scaled - scaled.mean(1, keepdims=True)
+    expected = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(once.gather(rows).numpy(), expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ultr.data.click_log import ClickLog
+from ultr.data.splits import Splits
+from ultr.errors import ModelFileError, TrainingError
+from ultr.methods import ClickBaseline, Vectorization
+from ultr.train.checkpoint import Checkpoint
+from ultr.train.sampler import ListSampler
+
+
+def _vectorization(**options: object) -> Vectorization:
+    settings: dict[str, object] = {"hidden": (16,), "base_hidden": (8,), "steps": 60, "evaluate_every": 10}
+    return Vectorization(**settings | options)  # type: ignore[arg-type]
+
+
+def _weights(ranker: Vectorization) -> dict[str, bytes]:
+    return {name: value.numpy().tobytes() for name, value in ranker.network_.state_dict().items()}
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+def _interrupt_after(saves: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, done = Checkpoint.save, []
+
+    def save(self: Checkpoint, *state: object) -> None:
+        whole(self, *state)  # type: ignore[arg-type]
+        done.append(1)
+        if len(done) == saves:
+            raise InterruptedRunError
+
+    monkeypatch.setattr(Checkpoint, "save", save)
+
+
+@pytest.mark.parametrize("saves", [1, 6, 7], ids=["within stage 1", "at the end of stage 1", "within stage 2"])
+@pytest.mark.parametrize("options", [{}, {"recipe": "paper"}, {"schedule": "joint"}], ids=str)
+def test_a_stopped_run_goes_on_to_the_weights_of_one_that_ran_through(
+    saves: int,
+    options: dict[str, object],
+    small: Splits,
+    small_log: ClickLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = _vectorization(**options).fit(small_log, validation=small.validation)
+    _interrupt_after(saves, monkeypatch)
+    with pytest.raises(InterruptedRunError):
+        _vectorization(**options).fit(small_log, validation=small.validation, checkpoint=tmp_path / "run.checkpoint")
+    monkeypatch.undo()
+    resumed = _vectorization(**options).fit(
+        small_log, validation=small.validation, checkpoint=tmp_path / "run.checkpoint"
+    )
+    assert _weights(resumed) == _weights(whole)
+    assert resumed.history_ == whole.history_
+
+
+def test_a_checkpoint_of_other_options_is_refused(small_log: ClickLog, tmp_path: Path) -> None:
+    _vectorization().fit(small_log, checkpoint=tmp_path / "run.checkpoint")
+    with pytest.raises(ModelFileError, match="other options or data; remove it"):
+        _vectorization(seed=1).fit(small_log, checkpoint=tmp_path / "run.checkpoint")
+
+
+def test_a_damaged_checkpoint_is_refused(small_log: ClickLog, tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    _vectorization().fit(small_log, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ModelFileError, match=r"run\.checkpoint is damaged"):
+        _vectorization().fit(small_log, checkpoint=path)
+
+
+def test_the_best_weights_that_validation_saw_are_kept(
+    small: Splits, small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([0.1, 0.9, 0.5, 0.2])
+
+    class Scripted:
+        name = "scripted"
+
+        def __call__(self, stage: object) -> float:
+            return next(values)
+
+    monkeypatch.setattr("ultr.methods.estimator.LabelValidation", lambda *_: Scripted())
+    chosen = ClickBaseline(hidden=(16,), steps=40, evaluate_every=10).fit(small_log, validation=small.validation)
+    second_best = ClickBaseline(hidden=(16,), steps=20, evaluate_every=20).fit(small_log)
+    for name, value in second_best.network_.state_dict().items():
+        assert torch.equal(value, chosen.network_.state_dict()[name])
+
+
+def test_a_stage_stops_when_its_patience_is_over(
+    small: Splits, small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([0.1, 0.9, 0.5, 0.2, 0.95])
+
+    class Scripted:
+        name = "scripted"
+
+        def __call__(self, stage: object) -> float:
+            return next(values)
+
+    monkeypatch.setattr("ultr.methods.estimator.LabelValidation", lambda *_: Scripted())
+    ranker = ClickBaseline(hidden=(16,), steps=400, evaluate_every=10, patience=2)
+    ranker.fit(small_log, validation=small.validation)
+    assert [record.step for record in ranker.history_] == [10, 20, 30, 40]
+
+
+def test_validation_by_held_out_clicks_needs_no_labels(small_log: ClickLog) -> None:
+    train, held_out = small_log.split(0.2)
+    ranker = _vectorization().fit(train, validation=held_out)
+    values = [record.value for record in ranker.history_]
+    assert None not in values
+    assert {record.stage for record in ranker.history_} == {"clicks", "base"}
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_step_and_the_last_good_checkpoint(
+    small_log: ClickLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole, calls = tmp_path / "run.checkpoint", ListSampler.__call__, []
+
+    def break_weights_at_step_25(self: ListSampler, step: int) -> object:
+        calls.append(step)
+        if len(calls) == 25:
+            with torch.no_grad():
+                next(iter(networks[0].parameters())).fill_(float("nan"))
+        return whole(self, step)
+
+    networks: list[torch.nn.Module] = []
+    build = Vectorization.build
+
+    def remember(*arguments: object) -> torch.nn.Module:
+        networks.append(build(*arguments))  # type: ignore[arg-type]
+        return networks[0]
+
+    monkeypatch.setattr(Vectorization, "build", remember)
+    monkeypatch.setattr(ListSampler, "__call__", break_weights_at_step_25)
+    message = (
+        r"stage clicks at step 25 because the loss is nan; the last good checkpoint is .*run\.checkpoint .*step 20"
+    )
+    with pytest.raises(TrainingError, match=message):
+        _vectorization().fit(small_log, checkpoint=path)
+    monkeypatch.undo()
+    resumed = _vectorization().fit(small_log, checkpoint=path)
+    assert np.isfinite([record.loss for record in resumed.history_]).all()
