@@ -28,18 +28,16 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise OptionError(f"{target} is not empty; remove it, give another path or ask to overwrite it")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    old = draft.with_name(f"{draft.name}-old")
     try:
         yield draft
         draft.chmod(0o755)
         if target.is_dir():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
             target.replace(old)
-            draft.replace(target)
-            shutil.rmtree(old)
-        else:
-            draft.replace(target)
+        draft.replace(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

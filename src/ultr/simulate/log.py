@@ -70,6 +70,21 @@ def simulate_log(
     return log.collapse()
 
 
+def shown_documents(judged: JudgedLists, log: ClickLog) -> JudgedLists:
+    """The judged lists with only the documents that a log simulated from them shows.
+
+    What labels teach about these is the most that clicks on them can teach: users never see the other candidates.
+    """
+    return JudgedLists(
+        features=judged.features[log.documents],
+        labels=judged.labels[log.documents],
+        offsets=log.offsets,
+        query_ids=log.query_ids[log.queries],
+        feature_names=judged.feature_names,
+        max_label=judged.max_label,
+    )
+
+
 def ceiling_scores(judged: JudgedLists, model: ClickModel) -> Doubles:
     """The scores of a ranker that knows the click model exactly and orders by what is clicked.
 

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ultr.cli import main
+from ultr.data.click_log import ClickLog
+from ultr.methods import load
+
+TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
+
+
+@dataclass(frozen=True)
+class Result:
+    stdout: str
+    stderr: str
+
+
+def ultr(*arguments: object, expect: int = 0) -> Result:
+    """Run a command as its console script does."""
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["ultr", *map(str, arguments)])
+        patch.setenv("COLUMNS", "120")
+        with pytest.raises(SystemExit) as exit_:
+            main()
+    assert (exit_.value.code or 0) == expect, err.getvalue()
+    return Result(out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulate") / "log"
+    ultr("simulate", "--data", "letor-like=60", "--impressions", 6_000, "--svm-share", 0.1, "--out", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(log: Path) -> Path:
+    folder = log.with_name("model")
+    ultr("train", "vectorization", "--log", log, "--dimension", 2, "--steps", 20, *TINY, "--out", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def candidates(model: Path) -> Path:
+    ranker = load(model)
+    random = np.random.default_rng(0)
+    lines = [
+        f"{random.integers(5)} qid:{query} " + " ".join(f"{i + 1}:{random.normal():.4f}" for i in range(64))
+        for query in (7, 7, 7, 9, 9)
+    ]
+    assert len(ranker.feature_names_) == 64
+    path = model.with_name("candidates.txt")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_help_names_every_command() -> None:
+    text = ultr("--help").stdout
+    for command in ("demo", "simulate", "train", "evaluate", "rank"):
+        assert command in text
+        assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
+
+
+def test_a_simulated_log_is_written_and_described(log: Path) -> None:
+    written = ClickLog.load(log)
+    assert written.impressions.sum() == 6_000
+    text = ultr(
+        "simulate",
+        "--data",
+        "letor-like=60",
+        "--impressions",
+        6_000,
+        "--svm-share",
+        0.1,
+        "--out",
+        log,
+        "--overwrite",
+        "--json",
+    ).stdout
+    described = json.loads(text)
+    assert described["clicks"] == written.clicks.sum()
+    assert len(described["click_rate_by_position"]) == 10
+
+
+def test_a_click_model_takes_its_options(tmp_path: Path) -> None:
+    arguments = ["--data", "letor-like=30", "--impressions", 3_000, "--svm-share", 0.2, "--clicks", "position-based"]
+    ultr("simulate", *arguments, "--set", "noise=1.0", "--out", tmp_path / "log")
+    # With noise 1 every examined document is clicked, so the rates are those of the examination.
+    written = ClickLog.load(tmp_path / "log")
+    assert written.clicks[written.positions == 1].sum() / 3_000 == pytest.approx(0.68, abs=0.03)
+
+
+def test_a_trained_model_is_evaluated_on_labels_and_on_clicks(model: Path, log: Path) -> None:
+    text = ultr(
+        "evaluate", model, "--data", "letor-like=60", "--log", log, "--measures", "nDCG@10,MRR", "--json"
+    ).stdout
+    result = json.loads(text)
+    values = result["measures"][str(model)]
+    assert set(values) == {"nDCG@10", "MRR"}
+    assert values["nDCG@10"]["low"] < values["nDCG@10"]["mean"] < values["nDCG@10"]["high"]
+    assert result["clicks"][str(model)]["perplexity"] > 1
+    table = ultr("evaluate", model, model, "--data", "letor-like=60", "--log", log)
+    assert "nDCG@10" in table.stdout
+
+
+def test_two_models_are_compared_by_a_paired_test(model: Path, log: Path) -> None:
+    other = log.with_name("click")
+    ultr("train", "click", "--log", log, "--steps", 10, "--set", "hidden=16", "--out", other)
+    result = json.loads(ultr("evaluate", model, other, "--data", "letor-like=60", "--json").stdout)
+    assert 0 < result["first_against"][str(other)]["nDCG@10"]["p_value"] <= 1
+
+
+def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:
+    lines = ultr("rank", model, candidates).stdout.splitlines()
+    assert lines[0].split("\t") == ["query", "rank", "candidate", "score"]
+    rows = [line.split("\t") for line in lines[1:]]
+    assert [(query, rank) for query, rank, *_ in rows] == [("7", "1"), ("7", "2"), ("7", "3"), ("9", "1"), ("9", "2")]
+    assert {candidate for query, _, candidate, _ in rows if query == "7"} == {"1", "2", "3"}
+    scores = [float(row[3]) for row in rows]
+    assert scores[0] >= scores[1] >= scores[2]
+    ultr("rank", model, candidates, "--json", "--out", tmp_path / "ranked.jsonl")
+    first = json.loads((tmp_path / "ranked.jsonl").read_text().splitlines()[0])
+    assert first["query"] == "7"
+    assert first["score"] == pytest.approx(scores[0], abs=1e-5)
+
+
+def test_labels_are_learned_from_data(tmp_path: Path) -> None:
+    arguments = ["--data", "letor-like=40", "--steps", 5, "--set", "hidden=16"]
+    ultr("train", "label", *arguments, "--out", tmp_path / "model")
+    assert load(tmp_path / "model").history_[-1].value is not None
+
+
+def test_a_run_killed_with_sigkill_and_started_again_ends_with_the_same_weights(log: Path, tmp_path: Path) -> None:
+    arguments = ["train", "vectorization", "--log", log, "--steps", 500, "--set", "base_steps=100", *TINY]
+    ultr(*arguments, "--out", tmp_path / "whole")
+    command = [sys.executable, "-m", "ultr", *map(str, arguments), "--out", str(tmp_path / "killed")]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    checkpoint = tmp_path / ".killed.checkpoint"
+    deadline = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "killed").exists()
+    assert "going on from" in ultr(*arguments, "--out", tmp_path / "killed").stderr
+    whole, resumed = (tmp_path / name / "weights.safetensors" for name in ("whole", "killed"))
+    assert whole.read_bytes() == resumed.read_bytes()
+    assert not checkpoint.exists()
+
+
+BAD = [
+    (["train", "vectorisation", "--log", "{log}", "--out", "{out}"], "did you mean 'vectorization'"),
+    (["train", "vectorization", "--log", "{out}", "--out", "{out}2"], "there is no folder"),
+    (["train", "vectorization", "--out", "{out}"], "give it --log FOLDER"),
+    (["train", "label", "--log", "{log}", "--out", "{out}"], "give it --data"),
+    (["train", "vectorization", "--log", "{log}", "--out", "{model}"], "exists; give another --out"),
+    (
+        ["train", "vectorization", "--log", "{log}", "--out", "{out}", "--dimension", "0"],
+        "dimension must be an integer",
+    ),
+    (
+        ["train", "click", "--log", "{log}", "--out", "{out}", "--dimension", "2"],
+        "method click has no option dimension",
+    ),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "step=3"], "did you mean 'steps'"),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "steps=many"], "steps cannot be 'many'"),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--validate", "mq2007"], "needs its folder"),
+    (["simulate", "--clicks", "thrust", "--out", "{out}"], "did you mean 'trust'"),
+    (["simulate", "--data", "mq2007=nowhere", "--out", "{out}"], "there is no folder nowhere"),
+    (["simulate", "--data", "mq20007=x", "--out", "{out}"], "did you mean 'mq2007'"),
+    (
+        ["simulate", "--data", "letor-like=50", "--impressions", "3", "--out", "{out}"],
+        "impressions must be at least 50",
+    ),
+    (["evaluate", "{log}", "--data", "letor-like"], "is not the manifest of a model"),
+    (["evaluate", "{model}"], "nothing to evaluate on"),
+    (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
+    (["rank", "{model}", "{bad}"], "bad.txt"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_bad_input_ends_in_one_sentence_exit_code_2_and_nothing_written(
+    arguments: list[str], message: str, model: Path, log: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 qid:1 1:0.5\n1 2:0.5\n")
+    places = {"model": model, "log": log, "out": tmp_path / "out", "bad": bad}
+    result = ultr(*(argument.format(**places) for argument in arguments), expect=2)
+    assert message in result.stderr
+    assert result.stderr.startswith("ultr: ")
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
+
+
+def test_candidates_with_fewer_features_than_the_model_knows_are_refused(model: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few.txt"
+    few.write_text("0 qid:1 1:0.5 2:0.25\n")
+    message = ultr("rank", model, few, expect=2).stderr
+    assert "few.txt has 2 features" in message
+    assert "--features 64" in message
+    assert ultr("rank", model, few, "--features", 64).stdout.count("\n") == 2

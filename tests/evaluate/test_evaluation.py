@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ultr.arrays import Floats, Integers
+from ultr.data.judged import JudgedLists
+from ultr.errors import DataError
+from ultr.evaluate import evaluate, gap_closed
+from ultr.evaluate.evaluation import of_scores
+from ultr.metrics import ndcg, paired_test
+
+JUDGED = JudgedLists.of(
+    features=np.array([[3], [1], [2], [5], [4]]), labels=[2, 0, 1, 0, 1], offsets=[0, 3, 5], feature_names=["bm25"]
+)
+
+
+class ByFirstFeature:
+    feature_names_ = ("bm25",)
+
+    def score(self, features: Floats, offsets: Integers) -> Floats:
+        return features[:, 0]
+
+
+def test_every_measure_has_a_value_for_each_query() -> None:
+    result = evaluate(ByFirstFeature(), JUDGED, ["nDCG@1", "mrr"])
+    assert list(result.values) == ["nDCG@1", "MRR"]
+    assert result.values["nDCG@1"].tolist() == [1.0, 0.0]
+    assert result.values["MRR"].tolist() == [1.0, 0.5]
+    assert result.mean("MRR") == 0.75
+    assert result.interval("MRR").low == 0.5
+
+
+def test_two_rankers_are_compared_on_the_same_queries() -> None:
+    random = np.random.default_rng(0)
+    judged = JudgedLists.of(
+        features=random.normal(size=(400, 1)), labels=random.integers(3, size=400), offsets=np.arange(0, 401, 8)
+    )
+    good, bad = of_scores(judged.labels + 0.0, judged), of_scores(random.normal(size=400), judged)
+    test = good.against(bad, "nDCG@10")
+    assert test == paired_test(good.values["nDCG@10"], bad.values["nDCG@10"])
+    assert test.difference > 0
+    assert test.p_value < 0.01
+
+
+def test_scores_are_measured_like_rankers() -> None:
+    values = of_scores(JUDGED.features[:, 0], JUDGED).values["nDCG@10"]
+    np.testing.assert_allclose(values, ndcg(JUDGED.features[:, 0], JUDGED.labels, JUDGED.offsets, cutoff=10))
+
+
+def test_other_features_than_the_ranker_knows_are_refused() -> None:
+    other = JudgedLists.of(features=np.eye(2), labels=[0, 1], offsets=[0, 2], feature_names=["bm25", "age"])
+    with pytest.raises(DataError, match=r"knows 1 features \(bm25\), the judged lists have 2 \(bm25, age\)"):
+        evaluate(ByFirstFeature(), other)
+
+
+def test_the_gap_is_measured_from_clicks_to_labels() -> None:
+    assert gap_closed(0.7, lower=0.7, upper=0.8) == 0
+    assert gap_closed(0.8, lower=0.7, upper=0.8) == 1
+    assert gap_closed(0.65, lower=0.7, upper=0.8) == -0.5
+    assert math.isnan(gap_closed(0.7, lower=0.7, upper=0.7))

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ultr.experiments.demo import run
+from ultr.methods import load
+
+
+def test_the_demo_writes_models_table_and_plot(tmp_path: Path) -> None:
+    said: list[str] = []
+    result = run(tmp_path / "demo", queries=200, impressions=40_000, steps=30, say=said.append)
+    names = ["Click", "Vectorization d=2", "Vectorization d=3", "Labeled"]
+    assert [row["method"] for row in result.rows()] == names
+    assert result.gap_closed("Click") == 0
+    assert result.gap_closed("Labeled") == 1
+    assert list(json.loads((tmp_path / "demo" / "results.json").read_text())) == names
+    assert (tmp_path / "demo" / "results.md").read_text().count("\n") == 6
+    assert (tmp_path / "demo" / "demo.png").stat().st_size > 10_000
+    assert (tmp_path / "demo" / "demo.svg").read_text().startswith("<?xml")
+    assert load(tmp_path / "demo" / "vectorization-3").get_params()["dimension"] == 3
+    assert any("ClickLog" in line for line in said)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ultr
+
+
+def _run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("code", ["import ultr", "import ultr.cli", "from ultr import ClickLog, JudgedLists"])
+def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
+    loaded = _run(f"{code}; import sys; print(*sys.modules)").split()
+    assert not {"torch", "sklearn", "matplotlib", "pandas"} & set(loaded)
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in ultr.__all__:
+        assert getattr(ultr, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Vectorisation'"):
+        ultr.Vectorisation  # noqa: B018
+
+
+def test_the_version_is_that_of_the_project_file() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert ultr.__version__ == project["project"]["version"]
+
+
+def test_without_torch_the_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['torch'] = None\nimport ultr\ntry: ultr.load\nexcept ImportError as e: print(e)"
+    assert "pip install 'ultr[train]'" in _run(code)
+
+
+def test_no_source_file_uses_pickle() -> None:
+    for path in (Path(__file__).parents[1] / "src").rglob("*.py"):
+        text = path.read_text()
+        assert "import pickle" not in text
+        assert "torch.save" not in text
+        assert "torch.load" not in text
