@@ -12,11 +12,13 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.letor_like import letor_like
 from ultr.data.scaling import FeatureScaling
+from ultr.data.splits import Splits
 from ultr.errors import OptionError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.methods.network import Shape
 from ultr.metrics.ranking import ndcg
 from ultr.simulate.log import simulate
+from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists
 
 TINY: dict[str, Any] = {"hidden": (16,), "base_hidden": (8,), "steps": 40, "evaluate_every": 10}
@@ -33,8 +35,12 @@ def test_the_score_is_the_projection_on_the_closed_form_base_vector(dimension: i
     inputs = torch.randn(7, 5, dtype=torch.float64)
     offsets = np.array([0, 3, 7])
     mask = torch.from_numpy(ragged.mask(offsets, width=4))
+    with torch.no_grad():
+        network.centre.uniform_(-1, 1)
+        network.spread.uniform_(0.1, 2)
     output = network.base(inputs).detach().numpy()
-    mean, variance = output[:, :dimension], np.exp(output[:, dimension:])
+    centre, spread = network.centre.numpy(), network.spread.numpy()
+    mean, variance = centre + spread * output[:, :dimension], spread**2 * np.exp(output[:, dimension:])
     relevance = network.relevance(inputs).detach().numpy()
     expected = []
     for start, end in [(0, 3), (3, 7)]:
@@ -64,6 +70,33 @@ def test_log_variances_of_any_size_give_a_finite_base_vector() -> None:
         network.base.layers[-1].weight.mul_(1e4)
     vectors = network.base_vectors(torch.randn(6, 5, dtype=torch.float64), torch.ones(1, 6, dtype=torch.bool))
     assert torch.isfinite(vectors).all()
+
+
+def test_the_base_network_starts_at_the_distribution_of_observation_embeddings_in_the_log() -> None:
+    network = _network(2)
+    table = torch.tensor([[1.0, 3.0], [2.0, 3.0], [4.0, 7.0]], dtype=torch.float64)
+    with torch.no_grad():
+        network.observation.tables[0][:3] = table
+    shares = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
+    network.start_base(torch.tensor([[0], [1], [2]]), shares)
+    mean, log_variance = network.base_distribution(torch.randn(6, 5, dtype=torch.float64))
+    shown = table.numpy()[[0, 0, 1, 2]]
+    np.testing.assert_allclose(mean.detach().numpy(), np.tile(shown.mean(0), (6, 1)))
+    np.testing.assert_allclose(log_variance.detach().exp().numpy(), np.tile(shown.var(0), (6, 1)))
+
+
+def test_stage_one_is_validated_on_what_stage_two_starts_from(small_log: ClickLog, small: Splits) -> None:
+    ranker = Vectorization(**TINY)
+    network = ranker.build(Shape(64, (10,)), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        network.observation.tables[0].uniform_(-1, 1, generator=torch.Generator().manual_seed(1))
+    scaling = FeatureScaling.fit(small_log.features)
+    clicks, base = ranker.stages(network, ranker.training_lists(small_log, scaling))
+    inputs = Inputs(small.test.features, scaling).gather(torch.arange(20))
+    mask = torch.ones(2, 10, dtype=torch.bool)
+    assert base.begin is not None
+    base.begin()
+    torch.testing.assert_close(clicks.score(inputs, mask), base.score(inputs, mask))
 
 
 def test_the_click_logit_is_the_dot_product_of_relevance_and_observation(small_log: ClickLog) -> None:

@@ -19,7 +19,7 @@ from ultr.methods.network import Shape
 from ultr.nn import MLP, Observation
 from ultr.nn.observation import COMBINATIONS
 from ultr.train.lists import Batch, TrainingLists, pad
-from ultr.train.stage import ScoreFunction, Stage
+from ultr.train.stage import Stage
 
 SCHEDULES = ("sequential", "joint")
 WARM_UP = 500
@@ -29,11 +29,16 @@ WARM_UP = 500
 class VectorNetwork(nn.Module):
     """Relevance r(x), observation o(t) and base network (mu(x), log sigma^2(x)), all in R^d."""
 
-    def __init__(self, relevance: MLP, observation: Observation, base: MLP) -> None:
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self, relevance: MLP, observation: Observation, base: MLP, dimension: int) -> None:
         super().__init__()
         self.relevance = relevance
         self.observation = observation
         self.base = base
+        self.register_buffer("centre", torch.zeros(dimension))
+        self.register_buffer("spread", torch.ones(dimension))
 
     def click_logits(self, batch: Batch) -> Tensor:
         """r(x) . o(t) of each document, [lists, width]."""
@@ -45,9 +50,28 @@ class VectorNetwork(nn.Module):
 
     def base_loss(self, batch: Batch) -> Tensor:
         """How badly the base network foretells the observation embeddings, which it does not change, [lists]."""
-        mean, log_variance = self.base(batch.features).chunk(2, dim=-1)
+        mean, log_variance = self.base_distribution(batch.features)
         target = self.observation(batch.factors).detach()
         return batch.pad(gaussian_loss(mean, log_variance, target)).sum(dim=-1)
+
+    def base_distribution(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """mu(x) and log sigma^2(x) of the observation embedding under which x is seen, each [documents, dimension]."""
+        mean, log_variance = self.base(inputs).chunk(2, dim=-1)
+        return self.centre + self.spread * mean, 2 * self.spread.log() + log_variance
+
+    def start_base(self, factors: Tensor, shares: Tensor) -> None:
+        """Let the base network work in units of the log's observation embeddings and start at their distribution.
+
+        Without this, their small differences are lost in the noise of the first thousands of steps.
+        """
+        with torch.no_grad():
+            embeddings = self.observation(factors)
+            self.centre.copy_(shares @ embeddings)
+            self.spread.copy_((shares @ (embeddings - self.centre).square()).sqrt().clamp(min=1e-3))
+            last = self.base.layers[-1]
+            assert isinstance(last, nn.Linear)
+            last.weight.zero_()
+            last.bias.zero_()
 
     def base_penalty(self) -> Tensor:
         """|theta_v|^2."""
@@ -55,7 +79,7 @@ class VectorNetwork(nn.Module):
 
     def base_vectors(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """The most probable observation embedding of each list's candidates, [lists, dimension]."""
-        mean, log_variance = pad(self.base(inputs), mask).chunk(2, dim=-1)
+        mean, log_variance = (pad(values, mask) for values in self.base_distribution(inputs))
         # sum_i mu_i / sigma_i^2 over sum_i 1 / sigma_i^2 is a softmax over the candidates of -log sigma^2.
         weights = (-log_variance).masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(dim=1)
         return (weights * mean).sum(dim=1)
@@ -130,6 +154,7 @@ class Vectorization(Estimator):
             MLP(shape.features, self.hidden, self.dimension, normalise=True, generator=generator),
             Observation(shape.levels, self.dimension, combine=self.combine),
             MLP(shape.features, self.base_hidden, 2 * self.dimension, normalise=False, generator=generator),
+            self.dimension,
         )
 
     def stages(self, network: VectorNetwork, lists: TrainingLists) -> Sequence[Stage]:
@@ -144,27 +169,30 @@ class Vectorization(Estimator):
         def both(batch: Batch) -> Tensor:
             return network.click_loss(batch) + network.base_loss(batch)
 
-        on_mean = _score_on_mean(network, lists)
+        factors, shares = _distinct_factors(lists)
+
+        def score_on_mean(inputs: Tensor, mask: Tensor) -> Tensor:
+            # What the base network starts from: all that stage 1 can rank with.
+            mean = shares @ network.observation(factors)
+            return network.project(inputs, mask, mean.expand(len(mask), -1))
+
+        def begin() -> None:
+            network.start_base(factors, shares)
+
         if self.schedule == "joint":
             return (
-                Stage("warm-up", WARM_UP, network.click_loss, (relevance,), on_mean, select=False),
+                Stage("warm-up", WARM_UP, network.click_loss, (relevance,), score_on_mean, select=False),
                 Stage("clicks and base", steps, both, (relevance, observation, base), network.score, penalty),
             )
         return (
-            Stage("clicks", steps, network.click_loss, (relevance, observation), on_mean),
-            Stage("base", base_steps, network.base_loss, (base,), network.score, penalty),
+            Stage("clicks", steps, network.click_loss, (relevance, observation), score_on_mean),
+            Stage("base", base_steps, network.base_loss, (base,), network.score, penalty, begin=begin),
         )
 
 
-def _score_on_mean(network: VectorNetwork, lists: TrainingLists) -> ScoreFunction:
-    """Projection on the log's mean observation embedding: what stage 1 can rank with before there is a base network."""
+def _distinct_factors(lists: TrainingLists) -> tuple[Tensor, Tensor]:
+    """The combinations of bias-factor levels in the log, [combinations, factors], and the share of each."""
     weights = np.repeat(lists.weights, np.diff(lists.offsets))
     levels, inverse = np.unique(lists.factors, axis=0, return_inverse=True)
     shares = np.bincount(inverse.reshape(-1), weights=weights) / weights.sum()
-    factors, shares_of_levels = torch.from_numpy(levels), torch.from_numpy(shares).float()
-
-    def score(inputs: Tensor, mask: Tensor) -> Tensor:
-        mean = shares_of_levels @ network.observation(factors)
-        return network.project(inputs, mask, mean.expand(len(mask), -1))
-
-    return score
+    return torch.from_numpy(levels), torch.from_numpy(shares).float()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ultr.errors import TrainingError
 from ultr.seeding import generator
 from ultr.train.checkpoint import Checkpoint, Progress, Record
-from ultr.train.lists import TrainingLists
+from ultr.train.lists import Batch, TrainingLists
 from ultr.train.progress import Observer, Silent
 from ultr.train.recipe import Recipe
 from ultr.train.sampler import ListSampler
@@ -58,24 +58,20 @@ def train(
         if number < progress.stage:
             continue
         _train_only(network, stage.modules)
-        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         sampler = ListSampler(lists.weights, settings.batch_size, seed=settings.seed, purpose=f"lists {number}")
         observer.start(stage.name, stage.steps, done=progress.step)
+        if stage.begin is not None and progress.step == 0:
+            stage.begin()
 
         while progress.step < stage.steps and not _out_of_patience(progress, settings):
-            sessions = (
-                generator(settings.seed, f"sessions {number}", progress.step) if settings.recipe.sessions else None
-            )
-            batch = lists.batch(sampler(progress.step), sessions=sessions)
-            loss = stage.loss(batch).mean()
-            objective = loss if stage.penalty is None else loss + stage.penalty()
-            optimizer.zero_grad()
-            objective.backward()  # type: ignore[no-untyped-call]
-            norm = nn.utils.clip_grad_norm_(parameters, settings.recipe.clip_norm)
-            _stop_unless_finite(float(objective.detach()), float(norm), stage, progress, checkpoint)
-            optimizer.step()
+            random = generator(settings.seed, f"sessions {number}", progress.step)
+            batch = lists.batch(sampler(progress.step), sessions=random if settings.recipe.sessions else None)
+            try:
+                loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm)
+            except FloatingPointError as error:
+                raise _stopped(error, stage, progress, checkpoint) from error
             progress.step += 1
-            progress.loss_sum += float(loss.detach())
+            progress.loss_sum += loss
             progress.loss_count += 1
             observer.step(progress.step)
 
@@ -100,6 +96,23 @@ def train(
     return progress.history
 
 
+def train_step(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, clip_norm: float) -> float:
+    """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were."""
+    loss = stage.loss(batch).mean()
+    objective = loss if stage.penalty is None else loss + stage.penalty()
+    optimizer.zero_grad()
+    objective.backward()  # type: ignore[no-untyped-call]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    norm = float(nn.utils.clip_grad_norm_(parameters, clip_norm))
+    value = float(objective.detach())
+    if not math.isfinite(value):
+        raise FloatingPointError(f"the loss is {value}")
+    if not math.isfinite(norm):
+        raise FloatingPointError(f"the gradient norm is {norm}")
+    optimizer.step()
+    return float(loss.detach())
+
+
 def _train_only(network: nn.Module, modules: Sequence[nn.Module]) -> None:
     network.requires_grad_(False)
     for parameter in network.parameters():
@@ -114,12 +127,9 @@ def _out_of_patience(progress: Progress, settings: Settings) -> bool:
     return progress.step - progress.best_step >= settings.patience * settings.evaluate_every
 
 
-def _stop_unless_finite(
-    objective: float, norm: float, stage: Stage, progress: Progress, checkpoint: Checkpoint | None
-) -> None:
-    if math.isfinite(objective) and math.isfinite(norm):
-        return
-    what = f"the loss is {objective}" if not math.isfinite(objective) else f"the gradient norm is {norm}"
+def _stopped(
+    error: FloatingPointError, stage: Stage, progress: Progress, checkpoint: Checkpoint | None
+) -> TrainingError:
     last = progress.history[-1] if progress.history else None
     if checkpoint is None:
         kept = "no checkpoint was asked for"
@@ -127,8 +137,8 @@ def _stop_unless_finite(
         kept = "no checkpoint was written yet"
     else:
         kept = f"the last good checkpoint is {checkpoint.path} (stage {last.stage}, step {last.step})"
-    raise TrainingError(
-        f"training stopped in stage {stage.name} at step {progress.step + 1} because {what}; {kept}; "
+    return TrainingError(
+        f"training stopped in stage {stage.name} at step {progress.step + 1} because {error}; {kept}; "
         "lower learning_rate or look for extreme feature values"
     )
 

@@ -27,5 +27,7 @@ class Stage:
     """How to rank with what this stage has learned so far, for validation on labels."""
     penalty: Callable[[], Tensor] | None = None
     """Added to the mean loss of a batch."""
+    begin: Callable[[], None] | None = None
+    """Called once, before the first step."""
     select: bool = True
     """Whether to end with the best weights that validation saw instead of the last ones."""
