@@ -23,12 +23,12 @@ from ultr.clicks.registry import click_model
 from ultr.data.layouts import read_layout
 from ultr.data.letor_like import letor_like
 from ultr.data.splits import Splits
-from ultr.evaluate import evaluate, gap_closed
-from ultr.evaluate.evaluation import of_scores
+from ultr.evaluation import evaluate, gap_closed
+from ultr.evaluation.judged import of_scores
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
-from ultr.simulate.log import ceiling_scores, shown_documents, simulate
-from ultr.simulate.ranking_svm import RankingSVM
+from ultr.simulation.log import ceiling_scores, shown_documents, simulate
+from ultr.simulation.ranking_svm import RankingSVM
 
 MEASURE = "nDCG@10"
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ultr.data.layouts import read_layout
     from ultr.data.letor_like import letor_like
     from ultr.data.svmlight import read_svmlight
-    from ultr.evaluate.evaluation import evaluate
+    from ultr.evaluation.judged import evaluate
     from ultr.methods.click_baseline import ClickBaseline
     from ultr.methods.label_baseline import LabelBaseline
     from ultr.methods.registry import load
     from ultr.methods.vectorization import Vectorization
-    from ultr.simulate.log import simulate
+    from ultr.simulation.log import simulate
 
 _HOMES = {
     "ClickBaseline": "ultr.methods.click_baseline",
@@ -38,12 +38,12 @@ _HOMES = {
     "LabelBaseline": "ultr.methods.label_baseline",
     "Vectorization": "ultr.methods.vectorization",
     "click_model": "ultr.clicks.registry",
-    "evaluate": "ultr.evaluate.evaluation",
+    "evaluate": "ultr.evaluation.judged",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
     "read_layout": "ultr.data.layouts",
     "read_svmlight": "ultr.data.svmlight",
-    "simulate": "ultr.simulate.log",
+    "simulate": "ultr.simulation.log",
 }
 
 __all__ = [

@@ -17,7 +17,7 @@ from ultr.errors import OptionError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.methods.network import Shape
 from ultr.metrics.ranking import ndcg
-from ultr.simulate.log import simulate
+from ultr.simulation.log import simulate
 from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists
 

@@ -11,7 +11,7 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.evaluate import Evaluation
+    from ultr.evaluation import Evaluation
     from ultr.methods.estimator import Estimator
 
 
@@ -51,7 +51,7 @@ def _on_labels(
     rankers: dict[str, Estimator], data: str, part: str, fold: int, measures: list[str], *, seed: int, as_json: bool
 ) -> dict[str, Any]:
     from ultr.cli.output import print_table
-    from ultr.evaluate import evaluate as evaluate_ranker
+    from ultr.evaluation import evaluate as evaluate_ranker
 
     judged = options.read_part(data, part, fold=fold, seed=seed)
     results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
@@ -82,7 +82,7 @@ def _row(name: str, result: Evaluation, measures: list[str]) -> dict[str, str]:
 def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> dict[str, Any]:
     from ultr.cli.output import print_table
     from ultr.data.click_log import ClickLog
-    from ultr.evaluate import click_fit
+    from ultr.evaluation import click_fit
 
     clicks = ClickLog.load(log)
     fits = {name: click_fit(ranker, clicks) for name, ranker in rankers.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -22,7 +23,7 @@ def print_json(content: Any) -> None:
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
     """Print rows as a table; the columns are the keys of the first one."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     for number, column in enumerate(rows[0]):
         header = column.replace(" ", "\n") if number else column
         table.add_column(header, justify="right" if number else "left", no_wrap=True)

@@ -38,7 +38,7 @@ def simulate(
     """
     from ultr.cli.output import print_log
     from ultr.clicks.registry import CLICK_MODELS, click_model
-    from ultr.simulate.log import simulate as simulate_log
+    from ultr.simulation.log import simulate as simulate_log
 
     model = click_model(clicks)
     types = get_type_hints(CLICK_MODELS[clicks])

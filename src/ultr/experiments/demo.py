@@ -10,13 +10,13 @@ from typing import Any
 
 from ultr.clicks.registry import click_model
 from ultr.data.letor_like import letor_like
-from ultr.evaluate import Evaluation, evaluate, gap_closed
-from ultr.evaluate.evaluation import DEFAULT_MEASURES
+from ultr.evaluation import Evaluation, evaluate, gap_closed
+from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments.plots import save_demo_plot
 from ultr.files import new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
-from ultr.simulate.log import simulate
+from ultr.simulation.log import simulate
 
 MAIN = "nDCG@10"
 
@@ -66,9 +66,9 @@ def run(
     out: str | Path,
     *,
     seed: int = 0,
-    queries: int = 5_000,
-    impressions: int = 2_000_000,
-    steps: int = 2_000,
+    queries: int = 10_000,
+    impressions: int = 10_000_000,
+    steps: int = 3_000,
     say: Callable[[str], object] = str,
 ) -> DemoResult:
     """Train four rankers on one simulated log, measure them, and write models, table and plot to `out`."""

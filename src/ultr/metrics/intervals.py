@@ -21,7 +21,7 @@ class Interval:
     """A mean over queries with its confidence interval.
 
     >>> Interval(0.71, 0.7, 0.72).text()
-    '0.710 [.700 .720]'
+    '0.710 .700-.720'
     """
 
     mean: float
@@ -31,7 +31,7 @@ class Interval:
     def text(self, separator: str = " ") -> str:
         """The mean and, behind the separator, the interval."""
         low, high = (f"{bound:.3f}".replace("0.", ".", 1) for bound in (self.low, self.high))
-        return f"{self.mean:.3f}{separator}[{low} {high}]"
+        return f"{self.mean:.3f}{separator}{low}-{high}"
 
 
 @dataclass(frozen=True)

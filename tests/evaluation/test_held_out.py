@@ -8,7 +8,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.splits import Splits
 from ultr.errors import DataError, OptionError
-from ultr.evaluate import click_fit
+from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 
 

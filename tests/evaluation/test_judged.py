@@ -8,8 +8,8 @@ import pytest
 from ultr.arrays import Floats, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError
-from ultr.evaluate import evaluate, gap_closed
-from ultr.evaluate.evaluation import of_scores
+from ultr.evaluation import evaluate, gap_closed
+from ultr.evaluation.judged import of_scores
 from ultr.metrics import ndcg, paired_test
 
 JUDGED = JudgedLists.of(

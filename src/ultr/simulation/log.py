@@ -13,8 +13,8 @@ from ultr.data.click_log import ClickLog, position_factor
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
-from ultr.simulate.ranking_svm import RankingSVM
-from ultr.simulate.shown import shown_lists
+from ultr.simulation.ranking_svm import RankingSVM
+from ultr.simulation.shown import shown_lists
 
 
 def simulate(

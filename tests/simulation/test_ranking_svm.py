@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
-from tests.simulate.toy import separable
+from tests.simulation.toy import separable
 
 from ultr.arrays import Doubles
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, MissingExtraError, OptionError
-from ultr.simulate import RankingSVM
+from ultr.simulation import RankingSVM
 
 
 def misplaced(judged: JudgedLists, scores: Doubles) -> int:

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.simulate.toy import separable
+from tests.simulation.toy import separable
 
 from ultr.clicks import CLICK_MODELS, ClickMatrix, click_model
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
-from ultr.simulate import ceiling_scores, simulate, simulate_log
+from ultr.simulation import ceiling_scores, simulate, simulate_log
 
 every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
 

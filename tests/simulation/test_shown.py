@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ultr.errors import DataError, OptionError
-from ultr.simulate import shown_lists
+from ultr.simulation import shown_lists
 
 SCORES = np.array([0.2, 0.9, 0.5, 3.0, 1.0, 2.0, 4.0])
 OFFSETS = np.array([0, 3, 7])
