@@ -90,14 +90,19 @@ def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> di
         rows = [
             {
                 "model": name,
-                "log-likelihood a click": f"{fit.list_log_likelihood:.4f}",
+                "log-likelihood of a click": f"{fit.list_log_likelihood:.4f}",
                 "log-likelihood": f"{fit.log_likelihood:.4f}",
                 "perplexity": f"{fit.perplexity:.4f}",
-                "by position": " ".join(f"{value:.3f}" for value in fit.perplexity_by_position),
             }
             for name, fit in fits.items()
         ]
         print_table(rows, title=f"clicks in {log}")
+        by_position = zip(*(fit.perplexity_by_position for fit in fits.values()), strict=True)
+        rows = [
+            {"position": str(position)} | {name: f"{value:.4f}" for name, value in zip(fits, values, strict=True)}
+            for position, values in enumerate(by_position, start=1)
+        ]
+        print_table(rows, title="perplexity by position")
     return {
         "clicks": {
             name: vars(fit) | {"perplexity_by_position": fit.perplexity_by_position.tolist()}

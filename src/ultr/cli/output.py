@@ -25,8 +25,7 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
     """Print rows as a table; the columns are the keys of the first one."""
     table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     for number, column in enumerate(rows[0]):
-        header = column.replace(" ", "\n") if number else column
-        table.add_column(header, justify="right" if number else "left", no_wrap=True)
+        table.add_column(column, justify="right" if number else "left")
     for row in rows:
         table.add_row(*row.values())
     Console().print(table)
@@ -50,5 +49,8 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
         )
         return
     typer.echo(f"{folder}: {log}")
-    positions = {str(position): f"{rate:.3f}" for position, rate in enumerate(rates, start=1)}
-    print_table([{"position": "click rate", **positions}], title="")
+    rows = [
+        {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
+        for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)
+    ]
+    print_table(rows, title="")

@@ -58,8 +58,8 @@ class Bar:
         """Open the bar of a stage."""
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total}"),
+            BarColumn(bar_width=8),
+            TextColumn("{task.percentage:>3.0f}%"),
             TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[figures]}"),
             console=Console(stderr=True),
@@ -76,7 +76,7 @@ class Bar:
         """Show loss, value and best value."""
         figures = f"loss {record.loss:.4f}"
         if record.value is not None:
-            figures += f"  valid {record.value:.4f}  best {best:.4f}"
+            figures += f" valid {record.value:.4f} best {best:.4f}"
         if self._bar is not None:
             self._bar.update(self._task, completed=record.step, figures=figures)
 
