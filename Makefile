@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test lint unit format bench clean
 
 demo: $(STAMP)
-	$(BIN)/ultr demo --out demo
+	$(BIN)/ultr demo --out demo --overwrite
 
 test: lint unit
 

@@ -22,6 +22,7 @@ from ultr.data.click_log import ClickLog, position_factor
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.network import Shape
+from ultr.train.inputs import Inputs
 from ultr.train.loop import train_step
 from ultr.train.recipe import RECIPES
 from ultr.train.sampler import ListSampler
@@ -68,7 +69,7 @@ def step(features: int) -> Callable[[], None]:
     """One step of the loop, from drawing lists to moving weights."""
     method = Vectorization(dimension=DIMENSION, hidden=HIDDEN)
     log = random_log(features)
-    lists = method.training_lists(log, FeatureScaling.fit(log.features))
+    lists = method.training_lists(log, Inputs(log.features, FeatureScaling.fit(log.features)))
     network = method.build(Shape(features, (SHOWN,)), torch.Generator().manual_seed(0))
     stage = method.stages(network, lists)[0]
     recipe = RECIPES["collapsed"]

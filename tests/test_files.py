@@ -43,6 +43,32 @@ def test_a_failed_replacement_leaves_the_old_folder(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "old").read_text() == "x"
 
 
+def test_an_interruption_between_the_two_renames_brings_the_old_folder_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").write_text("x")
+    rename, calls = Path.replace, []
+
+    def interrupted(self: Path, target: Path) -> Path:
+        calls.append(self)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "out", overwrite=True):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "old").read_text() == "x"
+
+
+def test_the_current_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match="holds the current folder"), new_folder(".", overwrite=True):
+        pass
+
+
 def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     with pytest.raises(OptionError, match="is a file, not a folder"), new_folder(tmp_path / "out", overwrite=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -25,16 +25,30 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> str:
 
 
 def integer(name: str, value: object, *, at_least: int) -> int:
-    """`value` as an int that is not smaller than `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+    """`value` as an int that is not smaller than `at_least` and fits into 63 bits."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not at_least <= int(value) < 2**63:
         raise OptionError(f"{name} must be an integer of at least {at_least}, got {value!r}")
     return int(value)
+
+
+def sizes(name: str, value: object) -> tuple[int, ...]:
+    """`value` as a tuple of at least one positive integer."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise OptionError(f"{name} must be a tuple of layer sizes such as (128, 64), got {value!r}")
+    return tuple(integer(f"each size in {name}", size, at_least=1) for size in value)
 
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise OptionError(f"{name} must be a number above 0, got {value!r}")
+    return float(value)
+
+
+def not_negative(name: str, value: object) -> float:
+    """`value` as a finite float of at least zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
+        raise OptionError(f"{name} must be a number of at least 0, got {value!r}")
     return float(value)
 
 

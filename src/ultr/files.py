@@ -21,11 +21,8 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
     A killed or failed run leaves `path` as it was. Without `overwrite`, a folder that already has something in it
     is refused.
     """
-    target = Path(path)
-    if target.exists() and not target.is_dir():
-        raise OptionError(f"{target} is a file, not a folder; give another path for the output")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OptionError(f"{target} is not empty; remove it, give another path or ask to overwrite it")
+    check_new_folder(path, overwrite=overwrite)
+    target = Path(path).resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     old = draft.with_name(f"{draft.name}-old")
@@ -35,9 +32,24 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         if target.is_dir():
             target.replace(old)
         draft.replace(target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            old.replace(target)
+        raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def check_new_folder(path: str | Path, *, overwrite: bool = False) -> None:
+    """Raise an `OptionError` if `new_folder` would refuse this path."""
+    target = Path(path).resolve()
+    if target.exists() and not target.is_dir():
+        raise OptionError(f"{path} is a file, not a folder; give another path for the output")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise OptionError(f"{path} is not empty; remove it, give another path or ask to overwrite it")
+    if target == Path.cwd() or target in Path.cwd().parents:
+        raise OptionError(f"{path} holds the current folder and cannot be replaced; give another path for the output")
 
 
 @contextmanager

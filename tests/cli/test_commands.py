@@ -165,7 +165,7 @@ BAD = [
     (["train", "vectorization", "--log", "{out}", "--out", "{out}2"], "there is no folder"),
     (["train", "vectorization", "--out", "{out}"], "give it --log FOLDER"),
     (["train", "label", "--log", "{log}", "--out", "{out}"], "give it --data"),
-    (["train", "vectorization", "--log", "{log}", "--out", "{model}"], "exists; give another --out"),
+    (["train", "vectorization", "--log", "{log}", "--out", "{model}"], "is not empty"),
     (
         ["train", "vectorization", "--log", "{log}", "--out", "{out}", "--dimension", "0"],
         "dimension must be an integer",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,12 +43,25 @@ def test_predicted_probabilities_add_up_to_the_clicks_of_an_impression(small_log
     ranker = Vectorization(hidden=(16,), steps=50).fit(small_log)
     totals = np.bincount(ragged.list_numbers(small_log.offsets), ranker.click_shares(small_log))
     np.testing.assert_allclose(totals, 1, rtol=1e-9)
+    expected = np.minimum(ranker.click_shares(small_log) * ranker.clicks_per_impression_, 1)
+    np.testing.assert_allclose(ranker.click_probabilities(small_log), expected)
     assert ranker.clicks_per_impression_ == pytest.approx(
         small_log.clicks.sum() / small_log.impressions.sum(), rel=1e-5
     )
 
 
-def test_a_ranker_trained_on_labels_does_not_model_other_factors(small: Splits, small_log: ClickLog) -> None:
+def test_a_ranker_trained_on_labels_does_not_foretell_clicks(small: Splits, small_log: ClickLog) -> None:
     ranker = LabelBaseline(hidden=(16,), steps=5).fit(small.train)
-    with pytest.raises((OptionError, DataError), match="bias factors or levels"):
+    with pytest.raises(OptionError, match="LabelBaseline does not model clicks"):
         click_fit(ranker, small_log)
+
+
+def test_a_log_with_other_features_or_levels_is_refused(small_log: ClickLog) -> None:
+    ranker = ClickBaseline(hidden=(16,), steps=5).fit(small_log)
+    fewer = replace(small_log, features=small_log.features[:, :9], feature_names=small_log.feature_names[:9])
+    renamed = replace(small_log, factors=(replace(small_log.factors[0], levels=tuple("abcdefghij")),))
+    for log in (fewer, renamed):
+        with pytest.raises(DataError, match="other features, bias factors or levels"):
+            click_fit(ranker, log)
+    with pytest.raises(DataError, match="bias factors and levels of the training log"):
+        ClickBaseline(hidden=(16,), steps=5).fit(small_log, validation=renamed)

@@ -15,7 +15,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.splits import Splits
 from ultr.errors import DataError, OptionError
-from ultr.methods import METHODS, LabelBaseline, load
+from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator
 
 SMALL: dict[str, Any] = {"hidden": (16,), "steps": 30, "evaluate_every": 10, "batch_size": 32}
@@ -39,7 +39,7 @@ CHANGES: dict[str, Any] = {
 
 
 def _data(method: type[Estimator], small: Splits, small_log: ClickLog) -> ClickLog | JudgedLists:
-    return small.train if method is LabelBaseline else small_log
+    return small.train if method.learns_from is JudgedLists else small_log
 
 
 @pytest.fixture(params=list(METHODS.values()), ids=list(METHODS))
@@ -61,9 +61,8 @@ def test_the_same_seed_gives_the_same_scores_bit_for_bit(
     ).all()
 
 
+@pytest.mark.parametrize("method", [method for method in METHODS.values() if method.learns_from is ClickLog])
 def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator], small_log: ClickLog) -> None:
-    if method is LabelBaseline:
-        pytest.skip("labels have no sessions")
     few = small_log.select(np.arange(8))
     few = replace(few, impressions=np.full(8, 4), clicks=np.minimum(few.clicks % 5, 4))
     rows = ragged.rows_of(np.repeat(np.arange(8), 4), few.offsets)
@@ -137,12 +136,13 @@ def test_clone_gives_an_unfitted_estimator_with_the_same_options(
     assert not hasattr(copy, "network_")
 
 
-@pytest.mark.parametrize("option", sorted(CHANGES))
+@pytest.mark.parametrize(
+    ("method", "option"), [(method, option) for method in METHODS.values() for option in method().get_params()]
+)
 def test_every_option_changes_something(
-    option: str, method: type[Estimator], data: ClickLog | JudgedLists, small: Splits, small_log: ClickLog
+    method: type[Estimator], option: str, small: Splits, small_log: ClickLog
 ) -> None:
-    if option not in method().get_params():
-        pytest.skip(f"{method.__name__} has no option {option}")
+    data = _data(method, small, small_log)
     base = dict(SMALL)
     if option == "combine":
         device = replace(small_log.factors[0], name="device")
@@ -165,6 +165,27 @@ def test_more_training_lowers_the_loss(method: type[Estimator], data: ClickLog |
     assert first_stage[-1].loss < first_stage[0].loss
 
 
+def test_numpy_numbers_serve_as_options(method: type[Estimator], data: ClickLog | JudgedLists, tmp_path: Path) -> None:
+    ranker = method(**SMALL | {"seed": np.int64(2), "learning_rate": np.float32(0.01)}).fit(data)
+    ranker.save(tmp_path / "model")
+    assert load(tmp_path / "model").get_params()["seed"] == 2
+
+
+def test_one_feature_is_enough_to_tell_candidates_apart(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
+    one = replace(data, features=data.features[:, :1], feature_names=data.feature_names[:1])
+    scores = method(**SMALL).fit(one).score(one.features[:50])
+    assert len(np.unique(scores)) > 25
+
+
+def test_data_without_a_signal_are_refused(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
+    if isinstance(data, ClickLog):
+        silent: ClickLog | JudgedLists = replace(data, clicks=np.zeros_like(data.clicks))
+    else:
+        silent = replace(data, labels=np.zeros_like(data.labels))
+    with pytest.raises(DataError, match="nothing to learn from"):
+        method(**SMALL).fit(silent)
+
+
 def test_an_unfitted_ranker_says_so(method: type[Estimator]) -> None:
     with pytest.raises(OptionError, match="not fitted yet"):
         method().score(np.zeros((1, 3), dtype=np.float32))
@@ -185,7 +206,10 @@ def test_missing_features_and_bad_values_are_named(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hidden": ()}, "hidden must name at least one layer size"),
+        ({"hidden": ()}, "hidden must be a tuple of layer sizes"),
+        ({"hidden": 16}, "hidden must be a tuple of layer sizes"),
+        ({"hidden": (16.5,)}, "each size in hidden must be an integer"),
+        ({"seed": 2**70}, "seed must be an integer"),
         ({"recipe": "papers"}, "did you mean 'paper'"),
         ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
         ({"learning_rate": -1.0}, "learning_rate must be a number above 0"),
@@ -202,6 +226,6 @@ def test_options_that_do_not_fit_are_refused(
 
 
 def test_the_wrong_kind_of_data_is_refused(method: type[Estimator], small: Splits, small_log: ClickLog) -> None:
-    wrong = small_log if method is LabelBaseline else small.train
+    wrong = small_log if method.learns_from is JudgedLists else small.train
     with pytest.raises(OptionError, match="learns from"):
         method(**SMALL).fit(wrong)

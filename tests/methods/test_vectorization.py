@@ -91,7 +91,8 @@ def test_stage_one_is_validated_on_what_stage_two_starts_from(small_log: ClickLo
     with torch.no_grad():
         network.observation.tables[0].uniform_(-1, 1, generator=torch.Generator().manual_seed(1))
     scaling = FeatureScaling.fit(small_log.features)
-    clicks, base = ranker.stages(network, ranker.training_lists(small_log, scaling))
+    lists = ranker.training_lists(small_log, Inputs(small_log.features, scaling))
+    clicks, base = ranker.stages(network, lists)
     inputs = Inputs(small.test.features, scaling).gather(torch.arange(20))
     mask = torch.ones(2, 10, dtype=torch.bool)
     assert base.begin is not None
@@ -102,7 +103,7 @@ def test_stage_one_is_validated_on_what_stage_two_starts_from(small_log: ClickLo
 def test_the_click_logit_is_the_dot_product_of_relevance_and_observation(small_log: ClickLog) -> None:
     ranker = Vectorization(**TINY).fit(small_log)
     log = small_log.select(np.arange(1))
-    batch = TrainingLists.of_log(log, ranker.scaling_).batch(np.arange(1))
+    batch = TrainingLists.of_log(log, Inputs(log.features, ranker.scaling_)).batch(np.arange(1))
     network: Any = ranker.network_
     relevance = network.relevance(batch.features).numpy()
     observation = network.observation.tables[0].numpy()[log.positions - 1]
@@ -126,11 +127,16 @@ def test_in_the_joint_schedule_observation_waits_for_the_warm_up(
     monkeypatch.setattr("ultr.methods.vectorization.WARM_UP", 5)
     ranker = Vectorization(**TINY, schedule="joint")
     network = ranker.build(Shape(64, (10,)), torch.Generator().manual_seed(0))
-    lists = ranker.training_lists(small_log, FeatureScaling.fit(small_log.features))
+    inputs = Inputs(small_log.features, FeatureScaling.fit(small_log.features))
+    lists = ranker.training_lists(small_log, inputs)
     warm_up, joint = ranker.stages(network, lists)
     assert network.observation not in warm_up.modules
     assert set(joint.modules) == {network.relevance, network.observation, network.base}
     batch = lists.batch(np.arange(4))
+    expected = network.click_loss(batch) + 2 / (10 * ranker.dimension) * network.base_loss(batch)
+    torch.testing.assert_close(joint.loss(batch), expected)
+    assert joint.held_out == network.click_loss
+    assert warm_up.steps + joint.steps == 40
     joint.loss(batch).sum().backward()
     with_base = network.observation.tables[0].grad.clone()
     network.zero_grad()
@@ -148,6 +154,11 @@ def test_further_bias_factors_are_learned_beside_the_position(small_log: ClickLo
     with_style = Vectorization(hidden=(16,), steps=300).fit(log)
     without = Vectorization(hidden=(16,), steps=300).fit(replace(log, factors=small_log.factors))
     assert with_style.history_[2].loss < without.history_[2].loss
+
+
+def test_base_steps_do_not_go_with_the_joint_schedule(small_log: ClickLog) -> None:
+    with pytest.raises(OptionError, match="base_steps does not go with schedule 'joint'"):
+        Vectorization(schedule="joint", base_steps=5).fit(small_log)
 
 
 @pytest.mark.parametrize("dimension", [0, 2.0, True, "3"])

@@ -36,6 +36,10 @@ def _log(lengths: list[int], impressions: list[int], seed: int = 0) -> ClickLog:
     )
 
 
+def _lists(log: ClickLog) -> TrainingLists:
+    return TrainingLists.of_log(log, Inputs(log.features, FeatureScaling.fit(log.features)))
+
+
 def _gradients(network: nn.Module) -> list[torch.Tensor]:
     return [parameter.grad.clone() for parameter in network.parameters() if parameter.grad is not None]
 
@@ -60,7 +64,7 @@ def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> N
     network = method.build(Shape(6, (10, 2)), torch.Generator().manual_seed(0))
     gradients = []
     for log in (collapsed, separate):
-        lists = TrainingLists.of_log(log, scaling)
+        lists = TrainingLists.of_log(log, Inputs(log.features, scaling))
         batch = lists.batch(np.arange(lists.lists))
         weights = torch.from_numpy(lists.weights).float()
         network.zero_grad()
@@ -73,7 +77,7 @@ def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> N
 
 def test_lists_of_different_lengths_are_padded_in_order() -> None:
     log = _log([1, 3, 2], [10, 10, 10])
-    lists = TrainingLists.of_log(log, FeatureScaling.fit(log.features))
+    lists = _lists(log)
     batch = lists.batch(np.array([2, 1]))
     assert batch.mask.tolist() == [[True, True, False], [True, True, True]]
     rates = log.clicks / 10
@@ -94,14 +98,20 @@ def test_the_gradient_of_padding_reaches_every_document_once() -> None:
 
 def test_sampled_sessions_are_clicked_at_the_rates_of_the_log() -> None:
     log = _log([4], [50])
-    lists = TrainingLists.of_log(log, FeatureScaling.fit(log.features))
+    lists = _lists(log)
     batch = lists.batch(np.zeros(20_000, dtype=np.int64), sessions=np.random.default_rng(0))
     assert set(batch.clicks.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(batch.clicks.mean(0).numpy(), log.clicks / 50, atol=0.02)
 
 
+def test_a_few_features_are_scaled_but_not_normalised() -> None:
+    features = np.random.default_rng(0).normal(size=(40, 1)).astype(np.float32)
+    scaling = FeatureScaling.fit(features)
+    np.testing.assert_allclose(Inputs(features, scaling).gather(torch.arange(40)).numpy(), scaling.apply(features))
+
+
 def test_inputs_too_large_for_memory_are_prepared_batch_by_batch_with_the_same_result() -> None:
-    features = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    features = np.random.default_rng(0).normal(size=(40, 20)).astype(np.float32)
     scaling = FeatureScaling.fit(features)
     rows = torch.tensor([3, 3, 39, 0])
     once, lazily = Inputs(features, scaling), Inputs(features, scaling, in_memory=0)

@@ -11,7 +11,11 @@ from ultr.data.splits import Splits
 from ultr.errors import ModelFileError, TrainingError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.train.checkpoint import Checkpoint
+from ultr.train.lists import Batch
+from ultr.train.loop import train_step
+from ultr.train.recipe import RECIPES
 from ultr.train.sampler import ListSampler
+from ultr.train.stage import Stage
 
 
 def _vectorization(**options: object) -> Vectorization:
@@ -39,8 +43,8 @@ def _interrupt_after(saves: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "save", save)
 
 
-@pytest.mark.parametrize("saves", [1, 6, 7], ids=["within stage 1", "at the end of stage 1", "within stage 2"])
-@pytest.mark.parametrize("options", [{}, {"recipe": "paper"}, {"schedule": "joint"}], ids=str)
+@pytest.mark.parametrize("saves", [1, 6, 7], ids=["within stage 1", "at the end of stage 1 or later", "within stage 2"])
+@pytest.mark.parametrize("options", [{}, {"recipe": "paper"}, {"schedule": "joint", "steps": 80}], ids=str)
 def test_a_stopped_run_goes_on_to_the_weights_of_one_that_ran_through(
     saves: int,
     options: dict[str, object],
@@ -65,6 +69,44 @@ def test_a_checkpoint_of_other_options_is_refused(small_log: ClickLog, tmp_path:
     _vectorization().fit(small_log, checkpoint=tmp_path / "run.checkpoint")
     with pytest.raises(ModelFileError, match="other options or data; remove it"):
         _vectorization(seed=1).fit(small_log, checkpoint=tmp_path / "run.checkpoint")
+
+
+def test_a_checkpoint_of_other_validation_data_is_refused(small: Splits, small_log: ClickLog, tmp_path: Path) -> None:
+    train, held_out = small_log.split(0.2)
+    _vectorization().fit(train, validation=held_out, checkpoint=tmp_path / "run.checkpoint")
+    with pytest.raises(ModelFileError, match="other options or data"):
+        _vectorization().fit(train, validation=small.validation, checkpoint=tmp_path / "run.checkpoint")
+
+
+def test_a_step_follows_the_gradient_of_loss_and_penalty_clipped_at_the_norm() -> None:
+    module = torch.nn.Linear(1, 1, bias=False)
+    batch = Batch(torch.zeros(2, 1), torch.zeros(2, 0), torch.zeros(2, 1), torch.ones(2, 1, dtype=torch.bool))
+
+    def moved(slope: float, penalty: float, clip_norm: float) -> float:
+        torch.nn.init.constant_(module.weight, 3.0)
+        stage = Stage(
+            "test",
+            1,
+            loss=lambda _: slope * module.weight.view(-1).expand(2),
+            modules=(module,),
+            score=lambda inputs, mask: inputs,
+            penalty=lambda: penalty * module.weight.square().sum(),
+        )
+        assert train_step(stage, batch, torch.optim.SGD(module.parameters(), lr=1.0), clip_norm=clip_norm) == slope * 3
+        return 3.0 - module.weight.item()
+
+    assert moved(slope=0.5, penalty=0.0, clip_norm=5.0) == pytest.approx(0.5)
+    assert moved(slope=0.5, penalty=0.25, clip_norm=5.0) == pytest.approx(0.5 + 0.25 * 2 * 3)
+    assert moved(slope=100.0, penalty=0.0, clip_norm=5.0) == pytest.approx(5.0)
+
+
+def test_the_recipe_of_the_paper_is_adagrad_with_its_settings() -> None:
+    paper, weight = RECIPES["paper"], torch.nn.Parameter(torch.tensor([1.0]))
+    optimizer = paper.build_optimizer([weight], paper.learning_rate)
+    weight.grad = torch.tensor([2.0])
+    optimizer.step()
+    assert weight.item() == pytest.approx(1 - 0.05 * 2 / (0.1 + 2**2) ** 0.5)
+    assert (paper.clip_norm, paper.steps, paper.sessions) == (5.0, 15_000, True)
 
 
 def test_a_damaged_checkpoint_is_refused(small_log: ClickLog, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def main() -> None:
         app()
     except UltrError as error:
         _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}; check the path, its permissions and the space on the disk")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in EXTRAS:
             raise

@@ -13,6 +13,7 @@ from ultr.cli import options
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for models, table and plot.")] = Path("demo"),
     seed: options.Seed = 0,
+    overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
     """Simulate biased clicks on generated data, debias them, and compare with raw clicks and with labels.
@@ -22,7 +23,7 @@ def demo(
     from ultr.cli.output import print_json, print_table
     from ultr.experiments.demo import run
 
-    result = run(out, seed=seed, say=lambda line: typer.echo(line, err=True))
+    result = run(out, seed=seed, overwrite=overwrite, say=lambda line: typer.echo(line, err=True))
     if json:
         print_json(result.as_json())
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ from ultr.data.click_log import ClickLog
 
 
 def print_json(content: Any) -> None:
-    """Print JSON and nothing else."""
-    typer.echo(json.dumps(content, indent=2))
+    """Print JSON and nothing else; what has no value is null."""
+    typer.echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:

@@ -42,7 +42,8 @@ def train(
     Example: `ultr train vectorization --log log --dimension 3 --out model`
     """
     from ultr.cli.output import print_json
-    from ultr.methods import LabelBaseline
+    from ultr.data.judged import JudgedLists
+    from ultr.files import check_new_folder
     from ultr.methods import method as method_of
 
     kind = method_of(method)
@@ -55,17 +56,14 @@ def train(
             chosen[name] = value
     ranker = kind(**chosen)
     ranker.check()
-    if out.exists() and not overwrite:
-        raise OptionError(f"{out} exists; give another --out or --overwrite")
+    check_new_folder(out, overwrite=overwrite)
     source: ClickLog | JudgedLists
     validation: ClickLog | JudgedLists | None
-    if kind is LabelBaseline:
+    if kind.learns_from is JudgedLists:
         source, validation = _judged(log, data, validate, fold=fold, seed=seed)
     else:
         source, validation = _clicks(log, data, validate, method=method, fold=fold, seed=seed)
-    checkpoint = out.with_name(f".{out.name}.checkpoint")
-    if checkpoint.exists():
-        typer.echo(f"going on from {checkpoint}", err=True)
+    checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     ranker.fit(source, validation=validation, checkpoint=checkpoint, progress=True)
     ranker.save(out, overwrite=overwrite)
     checkpoint.unlink(missing_ok=True)

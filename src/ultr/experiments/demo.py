@@ -13,7 +13,7 @@ from ultr.data.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments.plots import save_demo_plot
-from ultr.files import new_folder, write_json
+from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.simulation.log import simulate
@@ -69,9 +69,11 @@ def run(
     queries: int = 10_000,
     impressions: int = 10_000_000,
     steps: int = 3_000,
+    overwrite: bool = False,
     say: Callable[[str], object] = str,
 ) -> DemoResult:
     """Train four rankers on one simulated log, measure them, and write models, table and plot to `out`."""
+    check_new_folder(out, overwrite=overwrite)
     say("generating judged lists and trust-bias clicks ...")
     data = letor_like(train_queries=queries, validation_queries=500, test_queries=2_000, seed=seed)
     log = simulate(data.train, click_model("trust"), impressions=impressions, seed=seed)
@@ -85,7 +87,7 @@ def run(
         "Labeled": LabelBaseline(**options),
     }
     evaluations, seconds = {}, {}
-    with new_folder(out, overwrite=True) as draft:
+    with new_folder(out, overwrite=overwrite) as draft:
         for name, ranker in rankers.items():
             started = time.perf_counter()
             source = data.train if isinstance(ranker, LabelBaseline) else log

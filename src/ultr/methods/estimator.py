@@ -22,7 +22,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.methods import model_file
-from ultr.methods.network import PredictsClicks, Shape
+from ultr.methods.network import Shape
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists
@@ -43,6 +43,7 @@ class Estimator(ABC):
 
     name: ClassVar[str]
     """What the method is called on the command line and in files."""
+    learns_from: ClassVar[type[ClickLog] | type[JudgedLists]] = ClickLog
 
     hidden: tuple[int, ...] = (512, 256, 128)
     """Sizes of the relevance network's hidden layers."""
@@ -70,8 +71,7 @@ class Estimator(ABC):
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
-        if not self.hidden or any(size < 1 for size in self.hidden):
-            raise OptionError(f"hidden must name at least one layer size, got {self.hidden!r}")
+        checks.sizes("hidden", self.hidden)
         checks.one_of("recipe", self.recipe, RECIPES)
         for name in ("steps", "batch_size", "evaluate_every", "patience"):
             value = getattr(self, name)
@@ -81,13 +81,9 @@ class Estimator(ABC):
             checks.positive("learning_rate", self.learning_rate)
         checks.integer("seed", self.seed, at_least=0)
 
-    def training_lists(self, data: Any, scaling: FeatureScaling) -> TrainingLists:
-        """What the method trains on."""
-        if not isinstance(data, ClickLog):
-            raise OptionError(f"{type(self).__name__} learns from a ClickLog, got {type(data).__name__}")
-        if not data.clicks.sum():
-            raise DataError("the click log has no click, so there is nothing to learn from")
-        return TrainingLists.of_log(data, scaling)
+    def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
+        """What the method trains on; `inputs` are the features of the data."""
+        return TrainingLists.of_log(data, inputs)
 
     def fit(
         self,
@@ -103,26 +99,27 @@ class Estimator(ABC):
         With `checkpoint`, a file, a run that was stopped goes on where it was and ends with the same weights.
         """
         self.check()
+        self._check_data(data, validation)
         scaling = FeatureScaling.fit(data.features)
-        lists = self.training_lists(data, scaling)
-        factors = data.factors if isinstance(data, ClickLog) else ()
-        shape = Shape(len(data.feature_names), tuple(len(factor.levels) for factor in factors))
-        network = self.build(shape, torch.Generator().manual_seed(self.seed))
+        lists = self.training_lists(data, Inputs(data.features, scaling))
+        factors = _factors(data)
+        shape = Shape(len(data.feature_names), tuple(len(levels) for _, levels in factors))
+        network = self.build(shape, torch.Generator().manual_seed(int(self.seed)))
         fingerprint = data.fingerprint()
         history = train(
             network,
             self.stages(network, lists),
             lists,
             settings=self._settings(),
-            validation=self._validation(validation, data, scaling),
-            checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint)) if checkpoint else None,
+            validation=self._validation(validation, data, lists.inputs, scaling),
+            checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint, validation)) if checkpoint else None,
             observer=Bar(type(self).__name__) if progress else None,
         )
         clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
         self.network_ = network
         self.scaling_ = scaling
         self.feature_names_ = tuple(data.feature_names)
-        self.factors_ = tuple((factor.name, factor.levels) for factor in factors)
+        self.factors_ = factors
         self.clicks_per_impression_ = float(clicks / lists.weights.sum())
         self.data_fingerprint_ = fingerprint
         self.history_ = history
@@ -131,6 +128,12 @@ class Estimator(ABC):
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
         """Scores of candidates, higher is better; without offsets they are the candidates of one query."""
         self.check_fitted()
+        bounds = np.array([0, len(features)]) if offsets is None else np.asarray(offsets)
+        ragged.check_offsets(bounds, len(features), what="candidates")
+        network: Any = self.network_
+        return score_lists(network.score, self._inputs(features), bounds)
+
+    def _inputs(self, features: Floats) -> Inputs:
         matrix = np.asarray(features, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names_):
             raise DataError(
@@ -141,25 +144,22 @@ class Estimator(ABC):
         if len(bad):
             name = self.feature_names_[bad[0, 1]]
             raise DataError(f"candidate {bad[0, 0]} has a NaN or infinite feature {name!r}; fill it in first")
-        bounds = np.array([0, len(matrix)]) if offsets is None else np.asarray(offsets)
-        ragged.check_offsets(bounds, len(matrix), what="candidates")
-        network: Any = self.network_
-        return score_lists(network.score, Inputs(matrix, self.scaling_), bounds)
+        return Inputs(matrix, self.scaling_)
 
     def click_shares(self, log: ClickLog) -> Doubles:
         """For each shown document, the predicted share of its list's clicks that it gets."""
         self.check_fitted()
-        if not isinstance(self.network_, PredictsClicks):
-            raise OptionError(f"{type(self).__name__} does not model clicks")
-        known = tuple((factor.name, factor.levels) for factor in log.factors)
-        if known != self.factors_:
-            raise DataError("the log has other bias factors or levels than the one the ranker was trained on")
-        lists = TrainingLists.of_log(log, self.scaling_)
-        parts = []
+        if self.learns_from is not ClickLog:
+            raise OptionError(f"{type(self).__name__} does not model clicks, so there is nothing to compare with a log")
+        if (log.feature_names, _factors(log)) != (self.feature_names_, self.factors_):
+            raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
+        lists = TrainingLists.of_log(log, self._inputs(log.features))
+        network: Any = self.network_
+        parts = [np.empty(0)]
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
-                logits = self.network_.click_logits(batch).double()
+                logits = network.click_logits(batch).double()
                 shares = logits.masked_fill(~batch.mask, float("-inf")).softmax(dim=-1)
                 parts.append(shares[batch.mask].numpy())
         return np.concatenate(parts)
@@ -180,7 +180,7 @@ class Estimator(ABC):
             self.network_,
             model_file.Manifest.of(
                 method=self.name,
-                options=self.get_params(),
+                options={name: _plain(value) for name, value in self.get_params().items()},
                 feature_names=self.feature_names_,
                 scaling=self.scaling_,
                 factors=self.factors_,
@@ -237,19 +237,43 @@ class Estimator(ABC):
             seed=self.seed,
         )
 
-    def _validation(
-        self, validation: JudgedLists | ClickLog | None, data: ClickLog | JudgedLists, scaling: FeatureScaling
-    ) -> Validation | None:
+    def _check_data(self, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None) -> None:
+        if not isinstance(data, self.learns_from):
+            wanted = self.learns_from.__name__
+            raise OptionError(f"{type(self).__name__} learns from {wanted}, got {type(data).__name__}")
+        signals = data.clicks if isinstance(data, ClickLog) else data.labels
+        if not signals.any():
+            what = "click" if isinstance(data, ClickLog) else "relevant document"
+            raise DataError(f"the training data have no {what}, so there is nothing to learn from")
         if validation is None:
-            return None
+            return
         if validation.feature_names != data.feature_names:
             raise DataError("the validation data must have the same features as the training data")
+        if isinstance(validation, ClickLog):
+            if _factors(validation) != _factors(data):
+                raise DataError("the validation log must have the bias factors and levels of the training log")
+            if not validation.clicks.any():
+                raise DataError(
+                    "the validation log has no click, so it cannot choose weights; hold out more of the log"
+                )
+
+    def _validation(
+        self,
+        validation: JudgedLists | ClickLog | None,
+        data: ClickLog | JudgedLists,
+        inputs: Inputs,
+        scaling: FeatureScaling,
+    ) -> Validation | None:
         if isinstance(validation, JudgedLists):
             return LabelValidation(validation, scaling)
-        return ClickValidation(self.training_lists(validation, scaling))
+        if isinstance(validation, ClickLog):
+            shared = inputs if validation.features is data.features else Inputs(validation.features, scaling)
+            return ClickValidation(self.training_lists(validation, shared))
+        return None
 
-    def _run(self, fingerprint: str) -> str:
-        options = json.dumps([self.name, self.get_params(), fingerprint], sort_keys=True, default=str)
+    def _run(self, fingerprint: str, validation: JudgedLists | ClickLog | None) -> str:
+        chosen_by = None if validation is None else validation.fingerprint()
+        options = json.dumps([self.name, self.get_params(), fingerprint, chosen_by], sort_keys=True, default=str)
         return blake2b(options.encode(), digest_size=16).hexdigest()
 
     def check_fitted(self) -> None:
@@ -258,6 +282,16 @@ class Estimator(ABC):
             raise OptionError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
 
+def _factors(data: ClickLog | JudgedLists) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Names and levels of the bias factors; judged lists have none."""
+    return tuple((factor.name, factor.levels) for factor in data.factors) if isinstance(data, ClickLog) else ()
+
+
 def _untyped(value: Any) -> Any:
     """JSON knows no tuples; options do."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no numpy numbers; users do."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.scaling import FeatureScaling
-from ultr.errors import DataError, OptionError
 from ultr.methods.estimator import Estimator
 from ultr.methods.network import Shape
 from ultr.methods.scalar import ScalarNetwork
+from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists
 from ultr.train.stage import Stage
 
@@ -27,6 +27,7 @@ class LabelBaseline(Estimator):
     """
 
     name: ClassVar[str] = "label"
+    learns_from: ClassVar[type[ClickLog] | type[JudgedLists]] = JudgedLists
 
     def build(self, shape: Shape, generator: torch.Generator) -> ScalarNetwork:
         """A network with one score a document."""
@@ -36,11 +37,7 @@ class LabelBaseline(Estimator):
         """One stage, on the labels."""
         return [Stage("labels", self.first_stage_steps(), network.loss, (network,), network.score)]
 
-    def training_lists(self, data: Any, scaling: FeatureScaling) -> TrainingLists:
+    def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
         """All candidates with their gains."""
-        if not isinstance(data, JudgedLists):
-            raise OptionError(f"LabelBaseline learns from JudgedLists, got {type(data).__name__}")
-        if not data.labels.any():
-            raise DataError("the judged lists have no relevant document, so there is nothing to learn from")
         gains = (2.0**data.labels - 1) / 2.0**data.max_label
-        return TrainingLists.of_judged(data, gains.astype(np.float32), scaling)
+        return TrainingLists.of_judged(data, gains.astype(np.float32), inputs)

@@ -106,6 +106,7 @@ class Manifest(_Strict):
                 "torch": torch.__version__,
                 "numpy": np.__version__,
                 "python": platform.python_version(),
+                "threads": str(torch.get_num_threads()),
             },
             history=[HistoryRecord(**vars(record)) for record in history],
         )

@@ -23,7 +23,7 @@ from ultr.train.stage import Stage
 
 SCHEDULES = ("sequential", "joint")
 WARM_UP = 500
-"""Steps of the joint schedule before observation and base network move, as in the released code."""
+"""The first steps of the joint schedule, in which observation and base network keep still, as in the released code."""
 
 
 class VectorNetwork(nn.Module):
@@ -134,12 +134,14 @@ class Vectorization(Estimator):
         checks.integer("dimension", self.dimension, at_least=1)
         checks.one_of("schedule", self.schedule, SCHEDULES)
         checks.one_of("combine", self.combine, COMBINATIONS)
-        if not self.base_hidden or any(size < 1 for size in self.base_hidden):
-            raise OptionError(f"base_hidden must name at least one layer size, got {self.base_hidden!r}")
+        checks.sizes("base_hidden", self.base_hidden)
         if self.base_steps is not None:
             checks.integer("base_steps", self.base_steps, at_least=1)
-        if not 0 <= self.base_penalty < float("inf"):
-            raise OptionError(f"base_penalty must not be negative, got {self.base_penalty!r}")
+            if self.schedule == "joint":
+                raise OptionError(
+                    "base_steps does not go with schedule 'joint', which trains the base network all along"
+                )
+        checks.not_negative("base_penalty", self.base_penalty)
 
     def observation_embeddings(self) -> dict[str, Floats]:
         """The learned observation embeddings of each bias factor by its name, [levels, dimension]."""
@@ -167,7 +169,9 @@ class Vectorization(Estimator):
             return self.base_penalty * network.base_penalty()
 
         def both(batch: Batch) -> Tensor:
-            return network.click_loss(batch) + network.base_loss(batch)
+            # As released: the mean over documents and dimensions, so that it does not drown the clicks in the clipping.
+            scale = 2 / (batch.mask.sum(dim=-1) * self.dimension)
+            return network.click_loss(batch) + scale * network.base_loss(batch)
 
         factors, shares = _distinct_factors(lists)
 
@@ -180,9 +184,19 @@ class Vectorization(Estimator):
             network.start_base(factors, shares)
 
         if self.schedule == "joint":
+            warm_up = min(WARM_UP, steps // 2)
+            everything = (relevance, observation, base)
             return (
-                Stage("warm-up", WARM_UP, network.click_loss, (relevance,), score_on_mean, select=False),
-                Stage("clicks and base", steps, both, (relevance, observation, base), network.score, penalty),
+                Stage("warm-up", warm_up, network.click_loss, (relevance,), score_on_mean, select=False),
+                Stage(
+                    "clicks and base",
+                    steps - warm_up,
+                    both,
+                    everything,
+                    network.score,
+                    penalty,
+                    held_out=network.click_loss,
+                ),
             )
         return (
             Stage("clicks", steps, network.click_loss, (relevance, observation), score_on_mean),

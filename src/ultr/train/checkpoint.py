@@ -30,7 +30,7 @@ class Record:
 
 
 @dataclass
-class Progress:
+class Standing:
     """Where a run stands."""
 
     stage: int = 0
@@ -46,7 +46,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file that holds weights, optimiser state, best weights and progress of one run."""
+    """A file that holds weights, optimiser state, best weights and standing of one run."""
 
     path: Path
     run: str
@@ -57,7 +57,7 @@ class Checkpoint:
         network: nn.Module,
         optimizer: torch.optim.Optimizer,
         best: dict[str, Tensor] | None,
-        progress: Progress,
+        standing: Standing,
     ) -> None:
         """Write the state, whole or not at all."""
         tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
@@ -65,14 +65,14 @@ class Checkpoint:
         for name, parameter in network.named_parameters():
             for key, value in optimizer.state.get(parameter, {}).items():
                 tensors[f"optimizer.{name}:{key}"] = value
-        metadata = {"format": FORMAT, "run": self.run, "progress": json.dumps(asdict(progress))}
+        metadata = {"format": FORMAT, "run": self.run, "standing": json.dumps(asdict(standing))}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(self.path) as draft:
             save_file({name: value.contiguous() for name, value in tensors.items()}, draft, metadata)
 
     def load(
         self, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[Progress, dict[str, Tensor] | None] | None:
+    ) -> tuple[Standing, dict[str, Tensor] | None] | None:
         """Put the saved state into the network and the optimiser; None where nothing was saved yet."""
         if not self.path.exists():
             return None
@@ -91,13 +91,9 @@ class Checkpoint:
             state = _under(f"optimizer.{name}:", tensors)
             if state:
                 optimizer.state[parameter] = state
-        content = json.loads(metadata["progress"])
+        content = json.loads(metadata["standing"])
         history = [Record(**record) for record in content.pop("history")]
-        return Progress(**content, history=history), _under("best.", tensors) or None
-
-    def remove(self) -> None:
-        """Forget the run, once its result is safe."""
-        self.path.unlink(missing_ok=True)
+        return Standing(**content, history=history), _under("best.", tensors) or None
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

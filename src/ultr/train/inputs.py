@@ -10,6 +10,9 @@ from torch.nn import functional
 from ultr.arrays import Floats
 from ultr.data.scaling import FeatureScaling
 
+FEWEST_TO_NORMALISE = 16
+"""Normalising takes the mean and the deviation from a document; of a few features that would be most there is."""
+
 IN_MEMORY = 4 * 2**30
 """Features up to this many bytes are prepared once; larger ones are prepared batch by batch."""
 
@@ -17,8 +20,9 @@ IN_MEMORY = 4 * 2**30
 class Inputs:
     """Rows of a feature matrix as network inputs.
 
-    Every document is scaled with the training data's minimum and maximum and then layer-normalised. Neither has
-    parameters, so it is done once for all documents where memory allows, and not again at every step.
+    Every document is scaled with the training data's minimum and maximum and then, if it has enough features,
+    layer-normalised. Neither has parameters, so it is done once for all documents where memory allows, and not again
+    at every step.
     """
 
     def __init__(self, features: Floats, scaling: FeatureScaling, *, in_memory: int = IN_MEMORY) -> None:
@@ -34,6 +38,8 @@ class Inputs:
 
 
 def prepare(features: Floats, scaling: FeatureScaling) -> Tensor:
-    """Scaled and layer-normalised features."""
-    scaled = np.ascontiguousarray(scaling.apply(features), dtype=np.float32)
-    return functional.layer_norm(torch.from_numpy(scaled), scaled.shape[-1:])
+    """Scaled and, if they are enough, layer-normalised features."""
+    scaled = torch.from_numpy(np.ascontiguousarray(scaling.apply(features), dtype=np.float32))
+    if scaled.shape[-1] < FEWEST_TO_NORMALISE:
+        return scaled
+    return functional.layer_norm(scaled, scaled.shape[-1:])

@@ -12,7 +12,6 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.scaling import FeatureScaling
 from ultr.train.inputs import Inputs
 
 
@@ -58,24 +57,24 @@ class TrainingLists:
     """[lists], impressions."""
 
     @classmethod
-    def of_log(cls, log: ClickLog, scaling: FeatureScaling) -> TrainingLists:
-        """The lists of a click log."""
+    def of_log(cls, log: ClickLog, inputs: Inputs) -> TrainingLists:
+        """The lists of a click log, whose features are the inputs."""
         rates = log.clicks / np.repeat(log.impressions, log.lengths)
         factors = np.stack([factor.values for factor in log.factors], axis=1).astype(np.int64)
         return cls(
-            inputs=Inputs(log.features, scaling),
-            documents=np.asarray(log.documents),
-            offsets=np.asarray(log.offsets),
+            inputs=inputs,
+            documents=log.documents.astype(np.int64),
+            offsets=log.offsets.astype(np.int64),
             factors=factors,
             clicks=rates.astype(np.float32),
-            weights=np.asarray(log.impressions),
+            weights=log.impressions.astype(np.int64),
         )
 
     @classmethod
-    def of_judged(cls, judged: JudgedLists, targets: Floats, scaling: FeatureScaling) -> TrainingLists:
+    def of_judged(cls, judged: JudgedLists, targets: Floats, inputs: Inputs) -> TrainingLists:
         """All candidates of judged lists, with `targets` in the place of clicks and no bias factors."""
         return cls(
-            inputs=Inputs(judged.features, scaling),
+            inputs=inputs,
             documents=np.arange(judged.documents),
             offsets=judged.offsets,
             factors=np.empty((judged.documents, 0), dtype=np.int64),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ultr.errors import TrainingError
 from ultr.seeding import generator
-from ultr.train.checkpoint import Checkpoint, Progress, Record
+from ultr.train.checkpoint import Checkpoint, Record, Standing
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.progress import Observer, Silent
 from ultr.train.recipe import Recipe
@@ -50,50 +50,49 @@ def train(
     """
     observer = observer or Silent()
     optimizer = settings.recipe.build_optimizer(network.parameters(), settings.learning_rate)
-    progress, best = Progress(), None
+    standing, best = Standing(), None
     if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
-        progress, best = saved
+        standing, best = saved
 
     for number, stage in enumerate(stages):
-        if number < progress.stage:
+        if number < standing.stage:
             continue
         _train_only(network, stage.modules)
         sampler = ListSampler(lists.weights, settings.batch_size, seed=settings.seed, purpose=f"lists {number}")
-        observer.start(stage.name, stage.steps, done=progress.step)
-        if stage.begin is not None and progress.step == 0:
-            stage.begin()
+        with observer.watch(stage.name, stage.steps, done=standing.step):
+            if stage.begin is not None and standing.step == 0:
+                stage.begin()
 
-        while progress.step < stage.steps and not _out_of_patience(progress, settings):
-            random = generator(settings.seed, f"sessions {number}", progress.step)
-            batch = lists.batch(sampler(progress.step), sessions=random if settings.recipe.sessions else None)
-            try:
-                loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm)
-            except FloatingPointError as error:
-                raise _stopped(error, stage, progress, checkpoint) from error
-            progress.step += 1
-            progress.loss_sum += loss
-            progress.loss_count += 1
-            observer.step(progress.step)
+            while standing.step < stage.steps and not _out_of_patience(stage, standing, settings):
+                random = generator(settings.seed, f"sessions {number}", standing.step)
+                batch = lists.batch(sampler(standing.step), sessions=random if settings.recipe.sessions else None)
+                try:
+                    loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm)
+                except FloatingPointError as error:
+                    raise _stopped(error, stage, standing, checkpoint) from error
+                standing.step += 1
+                standing.loss_sum += loss
+                standing.loss_count += 1
+                observer.step(standing.step)
 
-            if progress.step % settings.evaluate_every == 0 or progress.step == stage.steps:
-                value = validation(stage) if validation is not None else None
-                if value is not None and (progress.best_value is None or value > progress.best_value):
-                    progress.best_value, progress.best_step, best = value, progress.step, _copy(network)
-                record = Record(stage.name, progress.step, progress.loss_sum / progress.loss_count, value)
-                progress.history.append(record)
-                progress.loss_sum, progress.loss_count = 0.0, 0
-                observer.record(record, best=progress.best_value)
-                if checkpoint is not None:
-                    checkpoint.save(network, optimizer, best, progress)
+                if standing.step % settings.evaluate_every == 0 or standing.step == stage.steps:
+                    value = validation(stage) if validation is not None else None
+                    if value is not None and (standing.best_value is None or value > standing.best_value):
+                        standing.best_value, standing.best_step, best = value, standing.step, _copy(network)
+                    record = Record(stage.name, standing.step, standing.loss_sum / standing.loss_count, value)
+                    standing.history.append(record)
+                    standing.loss_sum, standing.loss_count = 0.0, 0
+                    observer.record(record, best=standing.best_value)
+                    if checkpoint is not None:
+                        checkpoint.save(network, optimizer, best, standing)
 
         if best is not None and stage.select:
             network.load_state_dict(best)
-        progress = Progress(stage=number + 1, history=progress.history)
+        standing = Standing(stage=number + 1, history=standing.history)
         best = None
-        observer.finish()
 
     _train_only(network, ())
-    return progress.history
+    return standing.history
 
 
 def train_step(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, clip_norm: float) -> float:
@@ -121,16 +120,16 @@ def _train_only(network: nn.Module, modules: Sequence[nn.Module]) -> None:
         module.requires_grad_(True)
 
 
-def _out_of_patience(progress: Progress, settings: Settings) -> bool:
-    if settings.patience is None or progress.best_value is None:
+def _out_of_patience(stage: Stage, standing: Standing, settings: Settings) -> bool:
+    if not stage.select or settings.patience is None or standing.best_value is None:
         return False
-    return progress.step - progress.best_step >= settings.patience * settings.evaluate_every
+    return standing.step - standing.best_step >= settings.patience * settings.evaluate_every
 
 
 def _stopped(
-    error: FloatingPointError, stage: Stage, progress: Progress, checkpoint: Checkpoint | None
+    error: FloatingPointError, stage: Stage, standing: Standing, checkpoint: Checkpoint | None
 ) -> TrainingError:
-    last = progress.history[-1] if progress.history else None
+    last = standing.history[-1] if standing.history else None
     if checkpoint is None:
         kept = "no checkpoint was asked for"
     elif last is None:
@@ -138,7 +137,7 @@ def _stopped(
     else:
         kept = f"the last good checkpoint is {checkpoint.path} (stage {last.stage}, step {last.step})"
     return TrainingError(
-        f"training stopped in stage {stage.name} at step {progress.step + 1} because {error}; {kept}; "
+        f"training stopped in stage {stage.name} at step {standing.step + 1} because {error}; {kept}; "
         "lower learning_rate or look for extreme feature values"
     )
 

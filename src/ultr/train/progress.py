@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from rich.console import Console
@@ -13,8 +15,8 @@ from ultr.train.checkpoint import Record
 class Observer(Protocol):
     """Something that is told how training goes."""
 
-    def start(self, stage: str, steps: int, *, done: int) -> None:
-        """A stage begins, or goes on after `done` steps."""
+    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:
+        """A stage begins, or goes on after `done` steps; leaving the context is its end, good or bad."""
         ...
 
     def step(self, done: int) -> None:
@@ -25,24 +27,18 @@ class Observer(Protocol):
         """The learning curve has a new line."""
         ...
 
-    def finish(self) -> None:
-        """The stage is over."""
-        ...
-
 
 class Silent:
     """An observer that shows nothing."""
 
-    def start(self, stage: str, steps: int, *, done: int) -> None:
+    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:  # noqa: ARG002
         """Show nothing."""
+        return nullcontext()
 
     def step(self, done: int) -> None:
         """Show nothing."""
 
     def record(self, record: Record, *, best: float | None) -> None:
-        """Show nothing."""
-
-    def finish(self) -> None:
         """Show nothing."""
 
 
@@ -54,8 +50,9 @@ class Bar:
         self._bar: Progress | None = None
         self._task = TaskID(0)
 
-    def start(self, stage: str, steps: int, *, done: int) -> None:
-        """Open the bar of a stage."""
+    @contextmanager
+    def watch(self, stage: str, steps: int, *, done: int) -> Iterator[None]:
+        """Show the bar of a stage while it is trained."""
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=8),
@@ -64,8 +61,12 @@ class Bar:
             TextColumn("{task.fields[figures]}"),
             console=Console(stderr=True),
         )
-        self._bar.start()
         self._task = self._bar.add_task(f"{self._title} · {stage}", total=steps, completed=done, figures="")
+        with self._bar:
+            if done:
+                self._bar.console.print(f"going on from step {done} of stage {stage}")
+            yield
+        self._bar = None
 
     def step(self, done: int) -> None:
         """Move the bar."""
@@ -79,9 +80,3 @@ class Bar:
             figures += f" valid {record.value:.4f} best {best:.4f}"
         if self._bar is not None:
             self._bar.update(self._task, completed=record.step, figures=figures)
-
-    def finish(self) -> None:
-        """Close the bar."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None

@@ -11,6 +11,7 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
+from ultr.errors import DataError
 from ultr.metrics.ranking import ndcg
 from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists
@@ -37,6 +38,8 @@ class LabelValidation:
 
     def __init__(self, judged: JudgedLists, scaling: FeatureScaling) -> None:
         self._judged = judged.with_relevant()
+        if not self._judged.queries:
+            raise DataError("no query of the validation data has a relevant document, so they cannot choose weights")
         self._inputs = Inputs(self._judged.features, scaling)
 
     def __call__(self, stage: Stage) -> float:
@@ -46,7 +49,7 @@ class LabelValidation:
 
 
 class ClickValidation:
-    """The stage's own loss on held-out lists, negated: needs no labels."""
+    """The stage's held-out loss, negated: needs no labels."""
 
     name = "held-out -loss"
 
@@ -58,7 +61,7 @@ class ClickValidation:
         """Minus the mean loss an impression."""
         total = 0.0
         for chunk in chunks(self._lists.offsets):
-            losses = stage.loss(self._lists.batch(chunk)).double().numpy()
+            losses = (stage.held_out or stage.loss)(self._lists.batch(chunk)).double().numpy()
             total += float(losses @ self._lists.weights[chunk])
         return -total / float(self._lists.weights.sum())
 
@@ -77,9 +80,13 @@ def score_lists(score: ScoreFunction, inputs: Inputs, offsets: Integers) -> Floa
 
 
 def chunks(offsets: Integers) -> list[Integers]:
-    """Consecutive lists in groups of about CHUNK documents, lists without documents left out."""
-    filled = np.flatnonzero(np.diff(offsets))
-    if not len(filled):
-        return []
-    groups = offsets[filled] // CHUNK
-    return np.split(filled, np.flatnonzero(np.diff(groups)) + 1)
+    """Consecutive lists in groups of at most CHUNK documents with padding; lists without documents are left out."""
+    lengths = np.diff(offsets)
+    filled = np.flatnonzero(lengths)
+    starts, start, width = [], 0, 0
+    for number, length in enumerate(lengths[filled].tolist()):
+        width = max(width, length)
+        if number > start and (number + 1 - start) * width > CHUNK:
+            starts.append(number)
+            start, width = number, length
+    return np.split(filled, starts) if len(filled) else []

@@ -27,7 +27,9 @@ class Stage:
     """How to rank with what this stage has learned so far, for validation on labels."""
     penalty: Callable[[], Tensor] | None = None
     """Added to the mean loss of a batch."""
+    held_out: Callable[[Batch], Tensor] | None = None
+    """What validation on held-out clicks measures, [lists]; by default the loss."""
     begin: Callable[[], None] | None = None
     """Called once, before the first step."""
     select: bool = True
-    """Whether to end with the best weights that validation saw instead of the last ones."""
+    """Whether to stop early and end with the best weights that validation saw, instead of the last ones."""
