@@ -8,6 +8,32 @@ from ultr.errors import DataError, OptionError
 from ultr.files import new_file, new_folder, read_json, write_json
 
 
+def _written_by_ultr(folder: Path) -> None:
+    with new_folder(folder) as draft:
+        (draft / "old").write_text("x")
+        write_json(draft / "manifest.json", {"format": "ultr test 1"})
+
+
+def test_a_folder_that_ultr_did_not_write_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "manifest.json").write_text('{"format": "thesis"}')
+    with (
+        pytest.raises(OptionError, match="files that ultr did not write"),
+        new_folder(tmp_path / "thesis", overwrite=True),
+    ):
+        pass
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    _written_by_ultr(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with new_folder(tmp_path / "link", overwrite=True) as draft:
+        (draft / "new").write_text("y")
+    assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
 def test_a_folder_appears_only_when_the_block_ends_well(tmp_path: Path) -> None:
     def fail_half_way() -> None:
         with new_folder(tmp_path / "out") as draft:
@@ -25,8 +51,7 @@ def test_a_folder_appears_only_when_the_block_ends_well(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_content_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").write_text("x")
+    _written_by_ultr(tmp_path / "out")
     with pytest.raises(OptionError, match="is not empty"), new_folder(tmp_path / "out"):
         pass
     with new_folder(tmp_path / "out", overwrite=True) as draft:
@@ -36,8 +61,7 @@ def test_a_folder_with_content_is_replaced_only_when_asked(tmp_path: Path) -> No
 
 
 def test_a_failed_replacement_leaves_the_old_folder(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").write_text("x")
+    _written_by_ultr(tmp_path / "out")
     with pytest.raises(RuntimeError), new_folder(tmp_path / "out", overwrite=True):
         raise RuntimeError
     assert (tmp_path / "out" / "old").read_text() == "x"
@@ -46,8 +70,7 @@ def test_a_failed_replacement_leaves_the_old_folder(tmp_path: Path) -> None:
 def test_an_interruption_between_the_two_renames_brings_the_old_folder_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").write_text("x")
+    _written_by_ultr(tmp_path / "out")
     rename, calls = Path.replace, []
 
     def interrupted(self: Path, target: Path) -> Path:

@@ -19,7 +19,7 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to write into that takes the place of `path` only when the block ends well.
 
     A killed or failed run leaves `path` as it was. Without `overwrite`, a folder that already has something in it
-    is refused.
+    is refused; with it, one that has something else in it than what ultr wrote, known by the format in its manifest.
     """
     check_new_folder(path, overwrite=overwrite)
     target = Path(path).resolve()
@@ -44,12 +44,25 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
 def check_new_folder(path: str | Path, *, overwrite: bool = False) -> None:
     """Raise an `OptionError` if `new_folder` would refuse this path."""
     target = Path(path).resolve()
-    if target.exists() and not target.is_dir():
-        raise OptionError(f"{path} is a file, not a folder; give another path for the output")
+    ancestor = next(folder for folder in (target, *target.parents) if folder.exists())
+    if not ancestor.is_dir():
+        raise OptionError(f"{ancestor} is a file, not a folder; give another path for the output than {path}")
+    if not os.access(target.parent if ancestor == target else ancestor, os.W_OK):
+        raise OptionError(f"{path} cannot be written there; give another path or change the permissions of {ancestor}")
     if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OptionError(f"{path} is not empty; remove it, give another path or ask to overwrite it")
+        raise OptionError(f"{path} is not empty; remove it, give another path or ask to overwrite it (--overwrite)")
+    if target.is_dir() and any(target.iterdir()) and not _is_ours(target):
+        raise OptionError(f"{path} holds files that ultr did not write and is not overwritten; give another path")
     if target == Path.cwd() or target in Path.cwd().parents:
         raise OptionError(f"{path} holds the current folder and cannot be replaced; give another path for the output")
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        content = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and str(content.get("format")).startswith("ultr ")
 
 
 @contextmanager

@@ -188,6 +188,20 @@ BAD = [
     (["evaluate", "{model}"], "nothing to evaluate on"),
     (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
     (["rank", "{model}", "{bad}"], "bad.txt"),
+    (["rank", "{model}", "{bad}", "--out", "{bad}"], "bad.txt exists; give another --out or --overwrite"),
+    (["train", "click", "--log", "{log}", "--out", "{bad}/model"], "bad.txt/model"),
+    (
+        ["train", "click", "--log", "{log}", "--out", "{out}", "--steps", "2", "--set", "steps=3"],
+        "steps is given twice",
+    ),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--steps", "many"], "invalid value for '--steps'"),
+    (["train", "click", "--lgo", "{log}", "--out", "{out}"], "no such option"),
+    (["trian"], "no such command"),
+    (["simulate", "--out", "{out}", "--set", "name=x"], "option of click model trust must be one of"),
+    (["simulate", "--out", "{out}", "--impressions", "99999999999999999999"], "impressions must be"),
+    (["evaluate", "{model}", "--data", "nofile.txt"], "there is no file 'nofile.txt'"),
+    (["evaluate", "nomodel", "--data", "letor-like=50"], "there is no folder nomodel"),
+    (["train", "label", "--data", "{bad}", "--out", "{out}"], "without a validation part; add --validate"),
 ]
 
 

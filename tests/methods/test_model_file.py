@@ -38,6 +38,10 @@ def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -
     assert manifest["factors"][0] == {"name": "position", "levels": [str(i + 1) for i in range(10)]}
 
 
+def test_everybody_may_read_the_model(model: Path) -> None:
+    assert {path.stat().st_mode & 0o777 for path in model.iterdir()} == {0o644}
+
+
 def test_there_is_no_pickle_in_a_model_folder(model: Path) -> None:
     assert sorted(path.name for path in model.iterdir()) == ["manifest.json", "weights.safetensors"]
 
@@ -67,6 +71,9 @@ def test_missing_weights_are_refused(model: Path) -> None:
             "do not fit",
         ),
         (lambda m: m["options"].update(colour="red"), "colour"),
+        (lambda m: m.update(factors=[]), "wrong bias factors"),
+        (lambda m: m["scaling"]["maximum"].__setitem__(0, float("nan")), "damaged at 'scaling"),
+        (lambda m: m["options"].update(hidden="abc"), "hidden must be a tuple"),
         (lambda m: m.update(method="vectorisation"), "did you mean 'vectorization'"),
         (lambda m: m.update(format="ultr model 99"), "this version"),
         (lambda m: m.update(factors="none"), "damaged at 'factors'"),

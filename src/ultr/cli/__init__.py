@@ -44,16 +44,26 @@ def _options(
 def main() -> None:
     """Run the command line; what a user can mend ends in one sentence and exit code 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except typer.Abort:
+        sys.exit(130)
     except UltrError as error:
         _fail(str(error))
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}; check the path, its permissions and the space on the disk")
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        _fail(f"{what}; check the path, its permissions and the space on the disk")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in EXTRAS:
             raise
         extra = EXTRAS[error.name.partition(".")[0]]
         _fail(f"this command needs {error.name}, which is not installed: pip install 'ultr[{extra}]'")
+    except Exception as error:
+        # The usage errors of click, which typer keeps under a name of its own.
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        sentence: str = explain()
+        _fail(f"{sentence[:1].lower()}{sentence[1:].rstrip('.?')}; --help shows how")
 
 
 def _fail(message: str) -> None:

@@ -11,7 +11,6 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.evaluation import Evaluation
     from ultr.methods.estimator import Estimator
 
 
@@ -24,6 +23,7 @@ def evaluate(
     measures: Annotated[
         str, typer.Option(help="Comma-separated: nDCG@k, MRR, MAP, ERR@k, ARP, P@k.")
     ] = "nDCG@1,nDCG@3,nDCG@5,nDCG@10",
+    features: options.Features = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -38,7 +38,9 @@ def evaluate(
     rankers = {str(path): load(path) for path in models}
     content: dict[str, Any] = {}
     if data is not None:
-        content |= _on_labels(rankers, data, part, fold, measures.split(","), seed=seed, as_json=json)
+        content |= _on_labels(
+            rankers, data, part, fold, measures.split(","), seed=seed, features=features, as_json=json
+        )
     if log is not None:
         content |= _on_clicks(rankers, log, as_json=json)
     if json:
@@ -48,18 +50,30 @@ def evaluate(
 
 
 def _on_labels(
-    rankers: dict[str, Estimator], data: str, part: str, fold: int, measures: list[str], *, seed: int, as_json: bool
+    rankers: dict[str, Estimator],
+    data: str,
+    part: str,
+    fold: int,
+    measures: list[str],
+    *,
+    seed: int,
+    features: int | None,
+    as_json: bool,
 ) -> dict[str, Any]:
     from ultr.cli.output import print_table
     from ultr.evaluation import evaluate as evaluate_ranker
 
-    judged = options.read_part(data, part, fold=fold, seed=seed)
+    judged = options.read_part(data, part, fold=fold, seed=seed, features=features)
     results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
     names = list(next(iter(results.values())).values)
     first, *others = results
     tests = {name: {m: results[first].against(results[name], m) for m in names} for name in others}
     if not as_json:
-        print_table([_row(name, result, names) for name, result in results.items()], title=f"{data}, {part}")
+        rows = [
+            {"measure": measure} | {name: result.interval(measure).text() for name, result in results.items()}
+            for measure in names
+        ]
+        print_table(rows, title=f"{data}, {part}, {judged.with_relevant().queries:,} queries, 95 % intervals")
         for name, by_measure in tests.items():
             for measure, test in by_measure.items():
                 typer.echo(
@@ -67,16 +81,12 @@ def _on_labels(
                     f"[{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f}"
                 )
     return {
+        "data": data,
+        "part": part,
+        "queries": judged.with_relevant().queries,
         "measures": {name: {m: vars(result.interval(m)) for m in names} for name, result in results.items()},
         "first_against": {name: {m: vars(test) for m, test in by.items()} for name, by in tests.items()},
     }
-
-
-def _row(name: str, result: Evaluation, measures: list[str]) -> dict[str, str]:
-    row = {"model": name}
-    for measure in measures:
-        row[measure] = result.interval(measure).text("\n")
-    return row
 
 
 def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> dict[str, Any]:

@@ -30,7 +30,13 @@ Part = Annotated[str, typer.Option(help="Which part of the data set: train, vali
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any further option; repeatable.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any further option, repeatable; an unknown name lists them all."),
+]
+Features = Annotated[
+    int | None, typer.Option(help="Number of features of a sparse SVMlight file that leaves out zeros at the end.")
+]
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
@@ -42,20 +48,23 @@ def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
     if name == LETOR_LIKE:
         queries = _parse("the number of queries of letor-like", value, int) if given else 10_000
         return letor_like(train_queries=queries, seed=seed)
-    if not given and Path(data).exists():
-        raise OptionError(f"{data} is one file or folder without splits; name the data set, as in mq2007={data}")
+    if not given and Path(data).is_file():
+        raise OptionError(f"{data} is one file without a validation part; add --validate FILE or --validate none")
+    if not given and data not in LAYOUTS:
+        known = ", ".join([LETOR_LIKE, *LAYOUTS])
+        raise OptionError(f"there is no file {data!r}; give an SVMlight file, or a data set ({known}) as NAME=FOLDER")
     checks.one_of("data set", name, [LETOR_LIKE, *LAYOUTS])
-    if not given:
+    if not value:
         raise OptionError(f"data set {name} needs its folder, as in {name}=FOLDER")
     return read_layout(name, value, fold=fold)
 
 
-def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0) -> JudgedLists:
+def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: int | None = None) -> JudgedLists:
     """The judged lists that `--data` and `--part` name; a file is read whole."""
-    if "=" not in data and Path(data).is_file():
+    if Path(data).is_file():
         from ultr.data.cache import read_judged
 
-        return read_judged(data)
+        return read_judged(data, features=features)
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
     return lists
@@ -69,6 +78,8 @@ def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of:
         checks.one_of(f"option of {of}", name, types)
         if not given:
             raise OptionError(f"--set needs NAME=VALUE, got {setting!r}")
+        if name in values:
+            raise OptionError(f"option {name} is given twice")
         values[name] = _parse(name, text, types[name])
     return values
 

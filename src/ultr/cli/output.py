@@ -13,6 +13,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ultr.data.click_log import ClickLog
 
@@ -32,11 +33,12 @@ def _without_nan(content: Any) -> Any:
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
     """Print rows as a table; the columns are the keys of the first one."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    typer.echo(title)
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
     for number, column in enumerate(rows[0]):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(Text(column), justify="right" if number else "left")
     for row in rows:
-        table.add_row(*row.values())
+        table.add_row(*(Text(value) for value in row.values()))
     Console().print(table)
 
 

@@ -8,17 +8,16 @@ from typing import Annotated
 import typer
 
 from ultr.cli import options
-from ultr.errors import DataError
+from ultr.errors import DataError, OptionError
 
 
 def rank(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
-    candidates: Annotated[Path, typer.Argument(help="SVMlight file; its labels are not used.")],
+    candidates: Annotated[Path, typer.Argument(help="SVMlight file; its labels are read, but not used.")],
     out: Annotated[Path | None, typer.Option(help="File for the result; by default it is printed.")] = None,
-    features: Annotated[
-        int | None, typer.Option(help="Number of features of a sparse file that leaves out zeros at the end.")
-    ] = None,
-    json: options.Json = False,
+    overwrite: options.Overwrite = False,
+    features: options.Features = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")] = False,
 ) -> None:
     """Rank the candidates of each query: query, rank, number of the candidate in its query, score.
 
@@ -33,13 +32,14 @@ def rank(
     from ultr.files import new_file
     from ultr.methods import load
 
+    if out is not None and out.exists() and not overwrite:
+        raise OptionError(f"{out} exists; give another --out or --overwrite")
     ranker = load(model)
     judged = read_judged(candidates, features=features)
-    if len(judged.feature_names) != len(ranker.feature_names_):
-        raise DataError(
-            f"{candidates} has {len(judged.feature_names)} features, {model} knows {len(ranker.feature_names_)}; "
-            f"write all of them, or give --features {len(ranker.feature_names_)} if missing ones are zero"
-        )
+    given, known = len(judged.feature_names), len(ranker.feature_names_)
+    if given != known:
+        way_out = f", or give --features {known} if missing ones are zero" if given < known else ""
+        raise DataError(f"{candidates} has {given} features, {model} knows {known}; write exactly these{way_out}")
     scores = ranker.score(judged.features, judged.offsets)
     queries = list_numbers(judged.offsets)
     order = np.lexsort((-scores, queries))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
@@ -36,22 +37,28 @@ def simulate(
 
     Example: `ultr simulate --data mq2007=data/mq2007 --clicks trust --out log`
     """
+    from rich.console import Console
+
     from ultr.cli.output import print_log
     from ultr.clicks.registry import CLICK_MODELS, click_model
+    from ultr.files import check_new_folder
     from ultr.simulation.log import simulate as simulate_log
 
-    model = click_model(clicks)
-    types = get_type_hints(CLICK_MODELS[clicks])
+    click_model(clicks)
+    hints = get_type_hints(CLICK_MODELS[clicks])
+    types = {field.name: hints[field.name] for field in fields(CLICK_MODELS[clicks])}
     model = click_model(clicks, **options.parse_settings(settings, types, of=f"click model {clicks}"))
-    judged = options.read_part(data, part, fold=fold, seed=seed)
-    log = simulate_log(
-        judged,
-        model,
-        impressions=impressions,
-        svm_share=svm_share,
-        rankings=rankings,
-        noise=noise,
-        seed=seed,
-    )
+    check_new_folder(out, overwrite=overwrite)
+    with Console(stderr=True).status(f"simulating {impressions:,} impressions of {data}"):
+        judged = options.read_part(data, part, fold=fold, seed=seed)
+        log = simulate_log(
+            judged,
+            model,
+            impressions=impressions,
+            svm_share=svm_share,
+            rankings=rankings,
+            noise=noise,
+            seed=seed,
+        )
     log.save(out, overwrite=overwrite)
     print_log(log, out, as_json=json)

@@ -13,6 +13,7 @@ from ultr.errors import OptionError
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
+    from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
 
@@ -32,7 +33,7 @@ def train(
     fold: options.Fold = 1,
     dimension: Annotated[int | None, typer.Option(help="Length of the vectors of the method vectorization.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps of the first stage.")] = None,
-    seed: options.Seed = 0,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -48,33 +49,59 @@ def train(
 
     kind = method_of(method)
     types = {name: hint for name, hint in get_type_hints(kind).items() if name in kind().get_params()}
-    chosen: dict[str, Any] = {"seed": seed} | options.parse_settings(settings, types, of=f"method {method}")
-    for name, value in (("dimension", dimension), ("steps", steps)):
-        if value is not None:
-            if name not in types:
-                raise OptionError(f"method {method} has no option {name}")
-            chosen[name] = value
+    chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
+    for name, value in (("seed", seed), ("dimension", dimension), ("steps", steps)):
+        if value is None:
+            continue
+        if name not in types:
+            raise OptionError(f"method {method} has no option {name}")
+        if name in chosen:
+            raise OptionError(f"option {name} is given twice")
+        chosen[name] = value
     ranker = kind(**chosen)
     ranker.check()
     check_new_folder(out, overwrite=overwrite)
     source: ClickLog | JudgedLists
     validation: ClickLog | JudgedLists | None
     if kind.learns_from is JudgedLists:
-        source, validation = _judged(log, data, validate, fold=fold, seed=seed)
+        source, validation = _judged(log, data, validate, fold=fold, seed=seed or 0)
     else:
-        source, validation = _clicks(log, data, validate, method=method, fold=fold, seed=seed)
+        source, validation = _clicks(log, data, validate, method=method, fold=fold, seed=seed or 0)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
-    ranker.fit(source, validation=validation, checkpoint=checkpoint, progress=True)
+    try:
+        ranker.fit(source, validation=validation, checkpoint=checkpoint, progress=True)
+    except KeyboardInterrupt:
+        typer.echo("ultr: stopped; start the same command again to go on from the last checkpoint", err=True)
+        raise typer.Exit(130) from None
     ranker.save(out, overwrite=overwrite)
     checkpoint.unlink(missing_ok=True)
-    last = ranker.history_[-1]
-    values = [record.value for record in ranker.history_ if record.stage == last.stage and record.value is not None]
-    best = max(values, default=None)
+    measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
+    stages = [_summary(stage, ranker.history_) for stage in dict.fromkeys(record.stage for record in ranker.history_)]
     if json:
-        print_json({"model": str(out), "method": method, "loss": last.loss, "validation": best})
-    else:
-        chosen_by = "" if best is None else f", best validation value {best:.4f}"
-        typer.echo(f"{out}: {method} after {last.step} steps of stage {last.stage}, loss {last.loss:.4f}{chosen_by}")
+        print_json(
+            {
+                "model": str(out),
+                "method": method,
+                "validated_by": None if validation is None else measure,
+                "stages": stages,
+            }
+        )
+        return
+    for stage in stages:
+        best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
+        typer.echo(f"stage {stage['stage']}: {stage['steps']} steps, loss {stage['loss']:.4f}{best}")
+    typer.echo(f"{out}: a ranker by the method {method}")
+
+
+def _summary(stage: str, history: list[Record]) -> dict[str, Any]:
+    records = [record for record in history if record.stage == stage]
+    values = [record.value for record in records if record.value is not None]
+    return {
+        "stage": stage,
+        "steps": records[-1].step,
+        "loss": records[-1].loss,
+        "best": max(values, default=None),
+    }
 
 
 def _clicks(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from contextlib import suppress
 from hashlib import blake2b, file_digest
@@ -119,6 +120,7 @@ def _remembered(memo: Path, state: list[int]) -> str | None:
 
 def _save(entry: Path, lists: JudgedLists) -> None:
     """Write the entry, or nothing if the folder cannot be written or another process was faster."""
+    shutil.rmtree(entry, ignore_errors=True)
     with suppress(OSError, UltrError), new_folder(entry, overwrite=True) as draft:
         for name in _ARRAYS:
             np.save(draft / f"{name}.npy", getattr(lists, name), allow_pickle=False)

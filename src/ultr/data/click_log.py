@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,18 @@ def position_factor(positions: Integers, *, count: int | None = None) -> BiasFac
     return BiasFactor("position", (positions - 1).astype(np.int32), tuple(str(i + 1) for i in range(count)))
 
 
+def _factor(name: str, values: object) -> BiasFactor:
+    levels, numbers = np.unique(np.asarray(values, dtype=np.str_), return_inverse=True)
+    return BiasFactor(name, numbers.astype(np.int32), tuple(levels.tolist()))
+
+
 @dataclass(frozen=True, eq=False)
 class ClickLog:
     """Shown lists with their clicks, identical impressions summed up.
 
-    The documents of list `i` are the rows `offsets[i]:offsets[i + 1]` of `documents`, `clicks` and the factors;
-    `documents` points into the rows of `features`. The first factor is always the position.
+    The documents of list `i` are the rows `offsets[i]:offsets[i + 1]` of `documents`, `clicks` and the factors, and
+    it has one number of `impressions` and one query; `documents` points into the rows of `features`. The first
+    factor is always the position. `of` builds a log from plain arrays.
     """
 
     features: Floats
@@ -96,6 +103,61 @@ class ClickLog:
         if self.features.ndim != 2 or self.features.shape[1] != len(self.feature_names):
             raise DataError(f"{self.features.shape} features, but {len(self.feature_names)} feature names")
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        features: object,
+        documents: object,
+        offsets: object,
+        clicks: object,
+        positions: object | None = None,
+        impressions: object | None = None,
+        queries: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+        **factors: object,
+    ) -> ClickLog:
+        """A collapsed log from anything numpy understands.
+
+        Each list `i` shows the rows `documents[offsets[i]:offsets[i + 1]]` of `features`. `clicks`, `positions`
+        (from 1; by default the order within the list) and any further bias factor, given by its name, have one
+        value for each of these; `impressions` (by default 1) and `queries` (by default a new one for each list)
+        have one for each list. Two impressions of one list on a phone, with a click on its second document, and one
+        on a desk:
+
+        >>> ClickLog.of(
+        ...     features=[[0.1], [0.7], [0.4]],
+        ...     documents=[2, 0, 2, 0, 2, 0],
+        ...     offsets=[0, 2, 4, 6],
+        ...     clicks=[0, 1, 0, 0, 1, 0],
+        ...     queries=["shoes", "shoes", "shoes"],
+        ...     device=["phone", "phone", "phone", "phone", "desk", "desk"],
+        ... )
+        ClickLog(2 lists of 1 queries, 3 impressions, 2 clicks, factors position, device)
+        """
+        matrix = np.asarray(features, dtype=np.float32)
+        bounds = np.asarray(offsets, dtype=np.int64)
+        shown = np.asarray(documents, dtype=np.int64)
+        ragged.check_offsets(bounds, len(shown), what="shown documents")
+        order = np.arange(len(shown)) - bounds[:-1][ragged.list_numbers(bounds)] + 1
+        lists = len(bounds) - 1
+        ids, numbers = np.unique(np.asarray(queries or range(lists), dtype=np.str_), return_inverse=True)
+        log = cls(
+            features=matrix,
+            documents=shown,
+            offsets=bounds,
+            factors=(
+                position_factor(order if positions is None else np.asarray(positions, dtype=np.int64)),
+                *(_factor(name, values) for name, values in factors.items()),
+            ),
+            impressions=np.asarray(np.ones(lists) if impressions is None else impressions, dtype=np.int64),
+            clicks=np.asarray(clicks, dtype=np.int64),
+            queries=numbers,
+            query_ids=ids,
+            feature_names=tuple(feature_names or (str(i + 1) for i in range(matrix.shape[-1]))),
+        )
+        return log.collapse()
+
     def __repr__(self) -> str:
         return (
             f"ClickLog({self.lists:,} lists of {len(np.unique(self.queries)):,} queries, "
@@ -138,7 +200,10 @@ class ClickLog:
         queries = np.unique(self.queries)
         count = round(held_out * len(queries))
         if not 0 < count < len(queries):
-            raise DataError(f"cannot hold out a share of {held_out:g} of {len(queries)} queries")
+            raise DataError(
+                f"cannot hold out a share of {held_out:g} of {len(queries)} queries; "
+                "hold out another share, or validate by labels or not at all"
+            )
         chosen = generator(seed, "held-out queries").permutation(queries)[:count]
         aside = np.isin(self.queries, chosen)
         return self.select(~aside), self.select(aside)
@@ -187,7 +252,10 @@ class ClickLog:
             BiasFactor(factor.name, _map(folder / f"factor-{number}.npy"), factor.levels)
             for number, factor in enumerate(manifest.factors)
         )
-        return cls(factors=factors, feature_names=manifest.feature_names, **arrays)
+        try:
+            return cls(factors=factors, feature_names=manifest.feature_names, **arrays)
+        except DataError as error:
+            raise DataError(f"{folder}: {error}") from error
 
     def fingerprint(self) -> str:
         """A short name for the exact content."""

@@ -18,6 +18,7 @@ from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.simulation.log import simulate
 
+FORMAT = "ultr demo 1"
 MAIN = "nDCG@10"
 
 
@@ -96,6 +97,7 @@ def run(
             evaluations[name] = evaluate(ranker, data.test)
             ranker.save(draft / name.lower().replace(" d=", "-"))
         result = DemoResult(evaluations, seconds)
+        write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
         (draft / "results.md").write_text(result.as_markdown())
         save_demo_plot(draft / "demo", evaluations, plane.observation_embeddings()["position"], measure=MAIN)

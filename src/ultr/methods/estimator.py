@@ -199,6 +199,8 @@ class Estimator(ABC):
             ranker.set_params(**{name: _untyped(value) for name, value in manifest.options.items()}).check()
         except OptionError as error:
             raise ModelFileError(f"the manifest of {folder} does not fit {cls.__name__}: {error}") from error
+        if bool(manifest.factors) != (cls.learns_from is ClickLog):
+            raise ModelFileError(f"the manifest of {folder} does not fit {cls.__name__}: wrong bias factors")
         shape = Shape(len(manifest.feature_names), tuple(len(factor.levels) for factor in manifest.factors))
         network = ranker.build(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
         model_file.load_weights(folder, network, manifest)
@@ -248,7 +250,8 @@ class Estimator(ABC):
         if validation is None:
             return
         if validation.feature_names != data.feature_names:
-            raise DataError("the validation data must have the same features as the training data")
+            counts = f"{len(validation.feature_names)} and {len(data.feature_names)}"
+            raise DataError(f"the validation data must have the same features as the training data, got {counts}")
         if isinstance(validation, ClickLog):
             if _factors(validation) != _factors(data):
                 raise DataError("the validation log must have the bias factors and levels of the training log")

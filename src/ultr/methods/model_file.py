@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -40,8 +40,8 @@ class Factor(_Strict):
 class Scaling(_Strict):
     """The smallest and largest training value of each feature."""
 
-    minimum: list[float]
-    maximum: list[float]
+    minimum: list[FiniteFloat]
+    maximum: list[FiniteFloat]
 
 
 class HistoryRecord(_Strict):
@@ -63,7 +63,7 @@ class Manifest(_Strict):
     feature_names: list[str]
     scaling: Scaling
     factors: list[Factor]
-    clicks_per_impression: float
+    clicks_per_impression: FiniteFloat
     data_fingerprint: str
     """Names the exact training data."""
     versions: dict[str, str]
@@ -122,7 +122,11 @@ def save(folder: str | Path, network: nn.Module, manifest: Manifest, *, overwrit
     """Write weights and manifest as a folder, whole or not at all."""
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     with new_folder(folder, overwrite=overwrite) as draft:
-        save_file(tensors, draft / WEIGHTS)
+        try:
+            save_file(tensors, draft / WEIGHTS)
+        except SafetensorError as error:
+            raise ModelFileError(f"cannot write the weights of {folder}: {error}") from error
+        (draft / WEIGHTS).chmod(0o644)
         complete = manifest.model_copy(
             update={
                 "tensors": {name: list(value.shape) for name, value in tensors.items()},
@@ -135,6 +139,8 @@ def save(folder: str | Path, network: nn.Module, manifest: Manifest, *, overwrit
 def load_manifest(folder: str | Path) -> Manifest:
     """The manifest of a model folder."""
     path = Path(folder) / MANIFEST
+    if not Path(folder).is_dir():
+        raise ModelFileError(f"there is no folder {folder}; give the folder of a saved model")
     if not path.exists():
         raise ModelFileError(f"{folder} is not a model folder: it has no {MANIFEST}")
     content = read_json(path)

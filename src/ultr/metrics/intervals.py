@@ -22,6 +22,8 @@ class Interval:
 
     >>> Interval(0.71, 0.7, 0.72).text()
     '0.710 .700-.720'
+    >>> Interval(8.13, 6.35, 10.2).text()
+    '8.130 6.350-10.200'
     """
 
     mean: float
@@ -30,7 +32,7 @@ class Interval:
 
     def text(self, separator: str = " ") -> str:
         """The mean and, behind the separator, the interval."""
-        low, high = (f"{bound:.3f}".replace("0.", ".", 1) for bound in (self.low, self.high))
+        low, high = (f"{bound:.3f}".removeprefix("0") for bound in (self.low, self.high))
         return f"{self.mean:.3f}{separator}{low}-{high}"
 
 

@@ -16,6 +16,9 @@ from ultr.seeding import generator
 from ultr.simulation.ranking_svm import RankingSVM
 from ultr.simulation.shown import shown_lists
 
+MOST_IMPRESSIONS = 10**15
+"""More would not fit into the counts once they are summed."""
+
 
 def simulate(
     judged: JudgedLists,
@@ -105,7 +108,8 @@ def ceiling_scores(judged: JudgedLists, model: ClickModel) -> Doubles:
 
 def _spread(impressions: int, *, lists: int, seed: int) -> Integers:
     """`impressions` shared out evenly; a random choice of the lists gets what remains."""
-    checks.integer("impressions", impressions, at_least=1)
+    if checks.integer("impressions", impressions, at_least=1) > MOST_IMPRESSIONS:
+        raise OptionError(f"impressions must be at most {MOST_IMPRESSIONS:,}, got {impressions:,}")
     if not lists:
         raise DataError("cannot simulate clicks: no query has a document to show")
     if impressions < lists:

@@ -68,7 +68,10 @@ class Checkpoint:
         metadata = {"format": FORMAT, "run": self.run, "standing": json.dumps(asdict(standing))}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(self.path) as draft:
-            save_file({name: value.contiguous() for name, value in tensors.items()}, draft, metadata)
+            try:
+                save_file({name: value.contiguous() for name, value in tensors.items()}, draft, metadata)
+            except SafetensorError as error:
+                raise ModelFileError(f"cannot write checkpoint {self.path}: {error}") from error
 
     def load(
         self, network: nn.Module, optimizer: torch.optim.Optimizer

@@ -78,5 +78,8 @@ class Bar:
         figures = f"loss {record.loss:.4f}"
         if record.value is not None:
             figures += f" valid {record.value:.4f} best {best:.4f}"
-        if self._bar is not None:
-            self._bar.update(self._task, completed=record.step, figures=figures)
+        if self._bar is None:
+            return
+        self._bar.update(self._task, completed=record.step, figures=figures)
+        if not self._bar.console.is_terminal:
+            self._bar.console.print(f"{self._title} · {record.stage} · step {record.step}: {figures}")
