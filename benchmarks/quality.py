@@ -60,6 +60,8 @@ def run(splits: Splits, clicks: str, arguments: argparse.Namespace, *, seed: int
     }
     sources = {"Labeled": splits.train, "Labeled, shown": shown_documents(splits.train, log)}
     for name, ranker in rankers(arguments.dimensions, **options).items():
+        if arguments.only and name not in arguments.only:
+            continue
         started = time.perf_counter()
         ranker.fit(sources.get(name, log), validation=splits.validation)
         values[name] = evaluate(ranker, splits.test, [MEASURE]).mean(MEASURE)
@@ -82,6 +84,7 @@ def main() -> None:
     parser.add_argument("--svm-share", type=float, default=0.01)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--only", nargs="+", help='such as "Vectorization d=3"')
     parser.add_argument("--json", type=Path, default=None)
     arguments = parser.parse_args()
     results: dict[str, list[dict[str, float]]] = {}
@@ -98,10 +101,11 @@ def main() -> None:
         means = {name: float(np.mean([values[name] for values in runs])) for name in runs[0]}
         for name, mean in means.items():
             deviation = np.std([values[name] for values in runs], ddof=1) if len(runs) > 1 else float("nan")
-            closed = [gap_closed(mean, lower=means["Click"], upper=means[top]) for top in ("Labeled", "Labeled, shown")]
-            print(
-                f"  {name:<20} {mean:.4f} ± {deviation:.4f}   gap closed {closed[0]:6.0%}   of shown {closed[1]:6.0%}"
-            )
+            line = f"  {name:<20} {mean:.4f} ± {deviation:.4f}"
+            for title, top in (("gap closed", "Labeled"), ("of shown", "Labeled, shown")):
+                if "Click" in means and top in means:
+                    line += f"   {title} {gap_closed(mean, lower=means['Click'], upper=means[top]):6.0%}"
+            print(line)
         print(flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2))
