@@ -28,6 +28,6 @@ class ClickBaseline(Estimator):
         """A network with one score a document."""
         return ScalarNetwork(shape.features, self.hidden, generator)
 
-    def stages(self, network: ScalarNetwork, lists: TrainingLists) -> Sequence[Stage]:  # noqa: ARG002
+    def stages(self, network: ScalarNetwork, lists: TrainingLists) -> Sequence[Stage]:
         """One stage, on the clicks."""
         return [Stage("clicks", self.first_stage_steps(), network.loss, (network,), network.score)]

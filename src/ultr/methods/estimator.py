@@ -50,7 +50,7 @@ class Estimator(ABC):
     recipe: str = "collapsed"
     """`collapsed`: click rates of whole lists with Adam. `paper`: sampled sessions with AdaGrad."""
     steps: int | None = None
-    """Steps of the first stage; by default the recipe's."""
+    """Steps before the base network's own, where a method has one; by default the recipe's."""
     learning_rate: float | None = None
     """By default the recipe's."""
     batch_size: int = 256
@@ -213,7 +213,7 @@ class Estimator(ABC):
         ranker.history_ = [Record(**record.model_dump()) for record in manifest.history]
         return ranker
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001
         """The options by name, as scikit-learn asks for them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

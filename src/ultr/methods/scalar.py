@@ -27,7 +27,7 @@ class ScalarNetwork(nn.Module):
         """List-wise softmax cross-entropy of the clicks, [lists]."""
         return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
-    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
+    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """f(x), [documents]."""
         scores: Tensor = self.relevance(inputs)
         return scores.squeeze(-1)

@@ -31,7 +31,7 @@ class Observer(Protocol):
 class Silent:
     """An observer that shows nothing."""
 
-    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:  # noqa: ARG002
+    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:
         """Show nothing."""
         return nullcontext()
 
