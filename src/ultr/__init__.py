@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from ultr.data.svmlight import read_svmlight
     from ultr.evaluation.judged import evaluate
     from ultr.methods.click_baseline import ClickBaseline
+    from ultr.methods.dla import DLA
     from ultr.methods.label_baseline import LabelBaseline
     from ultr.methods.registry import load
     from ultr.methods.vectorization import Vectorization
     from ultr.simulation.log import simulate
 
 _HOMES = {
+    "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
     "JudgedLists": "ultr.data.judged",
@@ -47,6 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "DLA",
     "ClickBaseline",
     "ClickLog",
     "JudgedLists",

@@ -19,7 +19,9 @@ CLICKS = "clicks"
 
 
 def train(
-    method: Annotated[str, typer.Argument(help="vectorization, click, or label (the last one learns from --data).")],
+    method: Annotated[
+        str, typer.Argument(help="vectorization, dla, click, or label (the last one learns from --data).")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     log: Annotated[Path | None, typer.Option(help="Folder of the click log.")] = None,
     data: Annotated[str | None, typer.Option(help="Judged lists to learn from, for the method `label`.")] = None,

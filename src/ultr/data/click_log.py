@@ -57,7 +57,8 @@ class ClickLog:
 
     The documents of list `i` are the rows `offsets[i]:offsets[i + 1]` of `documents`, `clicks` and the factors, and
     it has one number of `impressions` and one query; `documents` points into the rows of `features`. The first
-    factor is always the position. `of` builds a log from plain arrays.
+    factor is always the position, and the documents of a list stand from the top down. `of` builds a log from plain
+    arrays.
     """
 
     features: Floats
@@ -92,6 +93,10 @@ class ClickLog:
                 raise DataError(f"{shown} shown documents, but {len(values)} values of {name}")
         if len(self.impressions) != self.lists or len(self.queries) != self.lists:
             raise DataError(f"impressions and queries must have one value for each of {self.lists} lists")
+        downwards = np.diff(self.factors[0].values) > 0
+        downwards[self.offsets[1:-1][(self.offsets[1:-1] > 0) & (self.offsets[1:-1] < shown)] - 1] = True
+        if not downwards.all():
+            raise DataError("the documents of a list must stand from the top down, one at a position")
         if shown and not 0 <= self.documents.min() <= self.documents.max() < len(self.features):
             raise DataError(f"documents must be rows of the {len(self.features)} feature vectors")
         if self.lists and not 0 <= self.queries.min() <= self.queries.max() < len(self.query_ids):
@@ -139,20 +144,26 @@ class ClickLog:
         bounds = np.asarray(offsets, dtype=np.int64)
         shown = np.asarray(documents, dtype=np.int64)
         ragged.check_offsets(bounds, len(shown), what="shown documents")
-        order = np.arange(len(shown)) - bounds[:-1][ragged.list_numbers(bounds)] + 1
+        numbers = ragged.list_numbers(bounds)
+        places = np.arange(len(shown)) - bounds[:-1][numbers] + 1
+        if positions is not None:
+            places = np.asarray(positions, dtype=np.int64)
+            if places.shape != shown.shape:
+                raise DataError(f"{len(shown)} shown documents, but {len(places)} positions")
+        order = np.lexsort((places, numbers))
         lists = len(bounds) - 1
-        ids, numbers = np.unique(np.asarray(queries or range(lists), dtype=np.str_), return_inverse=True)
+        ids, query_numbers = np.unique(np.asarray(queries or range(lists), dtype=np.str_), return_inverse=True)
         log = cls(
             features=matrix,
-            documents=shown,
+            documents=shown[order],
             offsets=bounds,
             factors=(
-                position_factor(order if positions is None else np.asarray(positions, dtype=np.int64)),
-                *(_factor(name, values) for name, values in factors.items()),
+                position_factor(places[order]),
+                *(_factor(name, np.asarray(values)[order]) for name, values in factors.items()),
             ),
             impressions=np.asarray(np.ones(lists) if impressions is None else impressions, dtype=np.int64),
-            clicks=np.asarray(clicks, dtype=np.int64),
-            queries=numbers,
+            clicks=np.asarray(clicks, dtype=np.int64)[order],
+            queries=query_numbers,
             query_ids=ids,
             feature_names=tuple(feature_names or (str(i + 1) for i in range(matrix.shape[-1]))),
         )

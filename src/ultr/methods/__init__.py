@@ -1,8 +1,9 @@
 """One file a published method."""
 
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.dla import DLA
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.registry import METHODS, load, method
 from ultr.methods.vectorization import Vectorization
 
-__all__ = ["METHODS", "ClickBaseline", "LabelBaseline", "Vectorization", "load", "method"]
+__all__ = ["DLA", "METHODS", "ClickBaseline", "LabelBaseline", "Vectorization", "load", "method"]

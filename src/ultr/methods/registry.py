@@ -7,11 +7,14 @@ from pathlib import Path
 from ultr import checks
 from ultr.methods import model_file
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.vectorization import Vectorization
 
-METHODS: dict[str, type[Estimator]] = {method.name: method for method in (Vectorization, ClickBaseline, LabelBaseline)}
+METHODS: dict[str, type[Estimator]] = {
+    method.name: method for method in (Vectorization, DLA, ClickBaseline, LabelBaseline)
+}
 
 
 def method(name: str) -> type[Estimator]:
