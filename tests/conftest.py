@@ -27,7 +27,7 @@ def small() -> Splits:
 
 @pytest.fixture(scope="session")
 def small_log(small: Splits) -> ClickLog:
-    return simulate(small.train, click_model("trust"), impressions=60_000, svm_share=0.1)
+    return simulate(small.train, click_model("trust"), impressions=60_000, svm_share=0.1, rankings=4, noise=0.5)
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ultr.evaluation.judged import evaluate
     from ultr.methods.click_baseline import ClickBaseline
     from ultr.methods.dla import DLA
+    from ultr.methods.inverse_propensity import InversePropensity
     from ultr.methods.label_baseline import LabelBaseline
     from ultr.methods.registry import load
     from ultr.methods.vectorization import Vectorization
@@ -36,6 +37,7 @@ _HOMES = {
     "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
+    "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
     "Vectorization": "ultr.methods.vectorization",
@@ -52,6 +54,7 @@ __all__ = [
     "DLA",
     "ClickBaseline",
     "ClickLog",
+    "InversePropensity",
     "JudgedLists",
     "LabelBaseline",
     "Vectorization",

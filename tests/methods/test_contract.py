@@ -34,6 +34,9 @@ CHANGES: dict[str, Any] = {
     "base_penalty": 10.0,
     "evaluate_every": 7,
     "patience": 1,
+    "propensities": (1.0, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
+    "estimator": "pivot",
+    "smallest": 0.5,
 }
 """A value other than the default for every option of every method."""
 
@@ -63,25 +66,29 @@ def test_the_same_seed_gives_the_same_scores_bit_for_bit(
 
 @pytest.mark.parametrize("method", [method for method in METHODS.values() if method.learns_from is ClickLog])
 def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator], small_log: ClickLog) -> None:
-    few = small_log.select(np.arange(8))
-    few = replace(few, impressions=np.full(8, 4), clicks=np.minimum(few.clicks % 5, 4))
-    rows = ragged.rows_of(np.repeat(np.arange(8), 4), few.offsets)
-    sessions = (few.clicks[rows] > np.repeat(np.tile(np.arange(4), 8), few.lengths.repeat(4))).astype(np.int64)
+    few = small_log.select(small_log.queries < 20)
+    count = few.lists
+    few = replace(few, impressions=np.full(count, 4), clicks=np.minimum(few.clicks % 5, 4))
+    rows = ragged.rows_of(np.repeat(np.arange(count), 4), few.offsets)
+    turns = np.repeat(np.tile(np.arange(4), count), few.lengths.repeat(4))
     separate = replace(
         few,
         documents=few.documents[rows],
         offsets=ragged.from_lengths(few.lengths.repeat(4)),
         factors=tuple(replace(factor, values=factor.values[rows]) for factor in few.factors),
-        impressions=np.ones(32, dtype=np.int64),
-        clicks=sessions,
+        impressions=np.ones(4 * count, dtype=np.int64),
+        clicks=(few.clicks[rows] > turns).astype(np.int64),
         queries=few.queries.repeat(4),
     )
     assert separate.clicks.sum() == few.clicks.sum()
     # Full batches, so that both see the whole log at every step; the order of summation differs in the last digits.
-    options = SMALL | {"steps": 5, "batch_size": 32, "learning_rate": 1e-4}
+    options = SMALL | {"steps": 5, "batch_size": 4 * count, "learning_rate": 1e-4}
     collapsed_scores = method(**options).fit(few).score(few.features)
     separate_scores = method(**options).fit(separate).score(few.features)
-    np.testing.assert_allclose(collapsed_scores, separate_scores, rtol=2e-3, atol=2e-4)
+    # A list-wise loss does not see a constant in all scores, so rounding decides where it wanders.
+    np.testing.assert_allclose(
+        collapsed_scores - collapsed_scores.mean(), separate_scores - separate_scores.mean(), rtol=2e-3, atol=2e-4
+    )
 
 
 def test_scores_do_not_depend_on_the_order_of_candidates(

@@ -20,7 +20,10 @@ CLICKS = "clicks"
 
 def train(
     method: Annotated[
-        str, typer.Argument(help="vectorization, dla, click, or label (the last one learns from --data).")
+        str,
+        typer.Argument(
+            help="vectorization, dla, inverse-propensity, click, or label (the last one learns from --data)."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     log: Annotated[Path | None, typer.Option(help="Folder of the click log.")] = None,

@@ -1,0 +1,141 @@
+"""Position bias from swaps: documents that were shown at two positions, by chance or by different rankers.
+
+Under the position-based model a document's click rate at position k is theta_k times its relevance, so that over
+documents shown at both j and k the ratio of click rates is theta_j / theta_k, whatever their relevance (Agarwal et
+al., Estimating Position Bias without Intrusive Interventions, WSDM 2019). All estimators give propensities by position
+with theta_1 = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+
+_ROUNDS = 10_000
+_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class SwapTable:
+    """For each pair of positions, what happened to the documents that were shown at both.
+
+    A document counts with the weight n_j n_k / (n_j + n_k) of its impressions at the two, the inverse of the variance
+    of a difference of two rates, and with the same weight at both: so they have the same documents.
+    """
+
+    weights: Doubles
+    """[positions, positions], symmetric: the sum of the weights of the documents that link two positions."""
+    clicks: Doubles
+    """[positions, positions]: entry (j, k) is the weighted sum of click rates at j of the documents shown also at k."""
+
+    @classmethod
+    def of_log(cls, log: ClickLog) -> SwapTable:
+        """The swaps of a click log."""
+        impressions = np.repeat(log.impressions, log.lengths)
+        return cls.of(log.documents, log.positions, impressions, log.clicks, positions_shown=len(log.factors[0].levels))
+
+    @classmethod
+    def of(
+        cls,
+        documents: Integers,
+        positions: Integers,
+        impressions: Integers,
+        clicks: Integers | Doubles,
+        *,
+        positions_shown: int,
+    ) -> SwapTable:
+        """The swaps of shown documents: which, where (from 1), how often, with how many clicks."""
+        cells, inverse = np.unique(np.stack([documents, positions], axis=1), axis=0, return_inverse=True)
+        shown = np.bincount(inverse.reshape(-1), impressions)
+        rates = np.bincount(inverse.reshape(-1), clicks) / shown
+        # Each pair of cells of one document is a swap; a document has as many cells as positions it was shown at.
+        starts = np.flatnonzero(np.diff(cells[:, 0], prepend=-1))
+        first_of = np.repeat(starts, np.diff(np.append(starts, len(cells))))
+        weights = np.zeros((positions_shown, positions_shown))
+        weighted = np.zeros_like(weights)
+        for step in range(1, positions_shown):
+            upper = np.arange(len(cells) - step)
+            upper = upper[first_of[upper] == first_of[upper + step]]
+            lower = upper + step
+            weight = shown[upper] * shown[lower] / (shown[upper] + shown[lower])
+            j, k = cells[upper, 1] - 1, cells[lower, 1] - 1
+            np.add.at(weights, (j, k), weight)
+            np.add.at(weights, (k, j), weight)
+            np.add.at(weighted, (j, k), weight * rates[upper])
+            np.add.at(weighted, (k, j), weight * rates[lower])
+        return cls(weights, weighted)
+
+    def ratio(self, position: int, to: int) -> float:
+        """Theta of a position over theta of another, both from 1, by the documents shown at both."""
+        j, k = position - 1, to - 1
+        if not self.clicks[k, j] > 0:
+            raise DataError(
+                f"no clicked document was shown at both position {to} and position {position}, so their bias cannot be "
+                "compared; use the estimator all-pairs, log some swaps between them, or give propensities"
+            )
+        return float(self.clicks[j, k] / self.clicks[k, j])
+
+    @property
+    def positions(self) -> int:
+        """The number of positions."""
+        return len(self.weights)
+
+
+def pivot(table: SwapTable) -> Doubles:
+    """Every position compared with the first: theta_k = rate at k over rate at 1 of the documents shown at both."""
+    return np.array([1.0, *(table.ratio(k, 1) for k in range(2, table.positions + 1))])
+
+
+def adjacent_chain(table: SwapTable) -> Doubles:
+    """Every position compared with the one above it, and the ratios multiplied."""
+    ratios = np.array([1.0, *(table.ratio(k, k - 1) for k in range(2, table.positions + 1))])
+    return np.cumprod(ratios)
+
+
+def all_pairs(table: SwapTable) -> Doubles:
+    """The maximum-likelihood propensities over all pairs of positions at once.
+
+    Each unordered pair {j, k} has a mean relevance r_jk of its documents, and the clicks at j and at k are Poisson with
+    means weight * theta_j * r_jk and weight * theta_k * r_jk. Both updates are in closed form:
+
+        r_jk = (clicks_jk + clicks_kj) / (weight_jk (theta_j + theta_k))
+        theta_j = sum_k clicks_jk / sum_k weight_jk r_jk
+    """
+    _check_connected(table)
+    theta: Doubles = np.ones(table.positions)
+    both = table.clicks + table.clicks.T
+    for _ in range(_ROUNDS):
+        # weight_jk r_jk, with the weight cancelled.
+        relevance = both / (theta[:, None] + theta)
+        before, theta = theta, table.clicks.sum(axis=1) / relevance.sum(axis=1)
+        theta /= theta[0]
+        if np.abs(theta - before).max() < _TOLERANCE:
+            break
+    return theta
+
+
+def _check_connected(table: SwapTable) -> None:
+    linked = (table.clicks > 0) & (table.clicks.T > 0)
+    reached = np.zeros(table.positions, dtype=np.bool_)
+    reached[0] = True
+    for _ in range(table.positions):
+        reached |= linked[reached].any(axis=0)
+    if not reached.all():
+        alone = ", ".join(str(number + 1) for number in np.flatnonzero(~reached))
+        raise DataError(
+            f"no chain of clicked documents shown at two positions links position 1 with {alone}, so their bias cannot "
+            "be compared; log some swaps between them, or give propensities"
+        )
+
+
+SWAP_ESTIMATORS: dict[str, Callable[[SwapTable], Doubles]] = {
+    "pivot": pivot,
+    "adjacent-chain": adjacent_chain,
+    "all-pairs": all_pairs,
+}

@@ -1,0 +1,120 @@
+"""IPW: the list-wise loss on clicks divided by known or estimated propensities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.bias import SWAP_ESTIMATORS, SwapTable
+from ultr.errors import DataError, OptionError
+from ultr.losses import softmax_cross_entropy
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.methods.scalar import ScalarNetwork
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.stage import Stage
+
+CLICK_RATE = "click-rate"
+
+
+class WeightedNetwork(ScalarNetwork):
+    """f(x), and fixed propensities by position."""
+
+    propensities: Tensor
+
+    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__(shape.features, hidden, generator)
+        self.register_buffer("propensities", torch.ones(shape.levels[0]))
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """f(x) + log theta."""
+        return super().click_logits(batch) + batch.pad(self.propensities[batch.factors[:, 0]]).clamp(min=1e-9).log()
+
+    def weighted_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy of the clicks divided by their propensities, [lists]."""
+        weights = batch.pad(1 / self.propensities[batch.factors[:, 0]])
+        return softmax_cross_entropy(super().click_logits(batch), batch.clicks * weights, mask=batch.mask)
+
+
+@dataclass(kw_only=True, eq=False)
+class InversePropensity(Estimator):
+    """Inverse propensity weighting: a click at a position that is seldom examined counts for more.
+
+        L = - sum_i c_i / theta_p(i) log softmax_i( f(x_i) )
+
+    Propensities are given, or estimated from the log: from documents shown at several positions (`pivot`,
+    `adjacent-chain`, `all-pairs`), or from the click rates of a log whose rankings were random (`click-rate`).
+
+    Joachims, Swaminathan, Schnabel: Unbiased Learning-to-Rank with Biased Feedback, WSDM 2017.
+    """
+
+    name: ClassVar[str] = "inverse-propensity"
+
+    propensities: tuple[float, ...] | None = None
+    """By position from the first, in any unit; by default estimated."""
+    estimator: str = "all-pairs"
+    """How to estimate them: pivot, adjacent-chain, all-pairs, or click-rate for a randomised log."""
+    smallest: float = 0.01
+    """Propensities below this share of the first one are raised to it, so that no click outweighs all others."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.one_of("estimator", self.estimator, [*SWAP_ESTIMATORS, CLICK_RATE])
+        checks.share("smallest", self.smallest)
+        for value in self.propensities or ():
+            checks.positive("each of the propensities", value)
+
+    def build(self, shape: Shape, generator: torch.Generator) -> WeightedNetwork:
+        """A relevance network."""
+        return WeightedNetwork(shape, self.hidden, generator)
+
+    def stages(self, network: WeightedNetwork, lists: TrainingLists) -> Sequence[Stage]:
+        """One stage, on the weighted clicks."""
+
+        def begin() -> None:
+            found = self._propensities(lists, len(network.propensities))
+            network.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
+
+        steps = self.first_stage_steps()
+        return [
+            Stage(
+                "weighted clicks",
+                steps,
+                network.weighted_loss,
+                (network,),
+                network.score,
+                held_out=lambda batch: softmax_cross_entropy(
+                    network.click_logits(batch), batch.clicks, mask=batch.mask
+                ),
+                begin=begin,
+            )
+        ]
+
+    def _propensities(self, lists: TrainingLists, positions: int) -> Doubles:
+        if self.propensities is not None:
+            if len(self.propensities) < positions:
+                raise OptionError(
+                    f"the log shows {positions} positions, but {len(self.propensities)} propensities are given"
+                )
+            return np.array(self.propensities[:positions], dtype=np.float64)
+        impressions = np.repeat(lists.weights, np.diff(lists.offsets))
+        clicks = lists.clicks.astype(np.float64) * impressions
+        if self.estimator != CLICK_RATE:
+            shown = (lists.documents, lists.factors[:, 0] + 1, impressions, clicks)
+            return SWAP_ESTIMATORS[self.estimator](SwapTable.of(*shown, positions_shown=positions))
+        clicked = np.bincount(lists.factors[:, 0], clicks, minlength=positions)
+        shown_at = np.bincount(lists.factors[:, 0], impressions, minlength=positions)
+        rates: Doubles = clicked / np.maximum(shown_at, 1)
+        if not rates.all():
+            raise DataError(
+                f"position {np.flatnonzero(rates == 0)[0] + 1} has no click, so it has no click rate to go by"
+            )
+        return rates
