@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ultr.methods.inverse_propensity import InversePropensity
     from ultr.methods.label_baseline import LabelBaseline
     from ultr.methods.registry import load
+    from ultr.methods.regression_em import RegressionEM
     from ultr.methods.vectorization import Vectorization
     from ultr.simulation.log import simulate
 
@@ -40,6 +41,7 @@ _HOMES = {
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
+    "RegressionEM": "ultr.methods.regression_em",
     "Vectorization": "ultr.methods.vectorization",
     "click_model": "ultr.clicks.registry",
     "evaluate": "ultr.evaluation.judged",
@@ -57,6 +59,7 @@ __all__ = [
     "InversePropensity",
     "JudgedLists",
     "LabelBaseline",
+    "RegressionEM",
     "Vectorization",
     "__version__",
     "click_model",

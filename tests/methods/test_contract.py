@@ -37,6 +37,8 @@ CHANGES: dict[str, Any] = {
     "propensities": (1.0, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
     "estimator": "pivot",
     "smallest": 0.5,
+    "em_rate": 0.5,
+    "start": 0.2,
 }
 """A value other than the default for every option of every method."""
 

@@ -22,7 +22,7 @@ def train(
     method: Annotated[
         str,
         typer.Argument(
-            help="vectorization, dla, inverse-propensity, click, or label (the last one learns from --data)."
+            help="Such as vectorization, dla or click; an unknown one lists all. `label` learns from --data."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],

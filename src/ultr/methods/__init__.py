@@ -5,6 +5,17 @@ from ultr.methods.dla import DLA
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.registry import METHODS, load, method
+from ultr.methods.regression_em import RegressionEM
 from ultr.methods.vectorization import Vectorization
 
-__all__ = ["DLA", "METHODS", "ClickBaseline", "InversePropensity", "LabelBaseline", "Vectorization", "load", "method"]
+__all__ = [
+    "DLA",
+    "METHODS",
+    "ClickBaseline",
+    "InversePropensity",
+    "LabelBaseline",
+    "RegressionEM",
+    "Vectorization",
+    "load",
+    "method",
+]

@@ -11,10 +11,12 @@ from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.regression_em import RegressionEM
 from ultr.methods.vectorization import Vectorization
 
 METHODS: dict[str, type[Estimator]] = {
-    method.name: method for method in (Vectorization, DLA, InversePropensity, ClickBaseline, LabelBaseline)
+    method.name: method
+    for method in (Vectorization, DLA, RegressionEM, InversePropensity, ClickBaseline, LabelBaseline)
 }
 
 

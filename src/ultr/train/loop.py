@@ -109,6 +109,9 @@ def train_step(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, 
     if not math.isfinite(norm):
         raise FloatingPointError(f"the gradient norm is {norm}")
     optimizer.step()
+    if stage.update is not None:
+        with torch.no_grad():
+            stage.update(batch)
     return float(loss.detach())
 
 

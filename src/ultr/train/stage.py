@@ -31,5 +31,7 @@ class Stage:
     """What validation on held-out clicks measures, [lists]; by default the loss."""
     begin: Callable[[], None] | None = None
     """Called once, before the first step."""
+    update: Callable[[Batch], None] | None = None
+    """Called after each step with its batch and without gradients, for what is learned in closed form."""
     select: bool = True
     """Whether to stop early and end with the best weights that validation saw, instead of the last ones."""

@@ -1,0 +1,115 @@
+"""RegressionEM: expectation maximisation of a position-based model whose relevance is a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.methods.scalar import ScalarNetwork
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.stage import Stage
+
+_SURE = 1e-6
+
+
+class RegressionNetwork(ScalarNetwork):
+    """The probability of relevance g(x) = sigmoid(f(x)) and the propensity theta of each position."""
+
+    propensities: Tensor
+
+    def __init__(self, shape: Shape, hidden: Sequence[int], start: float, generator: torch.Generator) -> None:
+        super().__init__(shape.features, hidden, generator)
+        self.register_buffer("propensities", torch.full((shape.levels[0],), start))
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """The logarithm of theta g(x), [lists, width]."""
+        theta = self.propensities[batch.factors[:, 0]].clamp(min=_SURE)
+        return batch.pad(functional.logsigmoid(self.relevance(batch.features).squeeze(-1)) + theta.log())
+
+    def click_loss(self, batch: Batch) -> Tensor:
+        """Minus the log-likelihood of each list's clicks and skips, [lists]."""
+        chance = self.click_logits(batch).exp().clamp(_SURE, 1 - _SURE)
+        return functional.binary_cross_entropy(chance, batch.clicks, weight=batch.mask.float(), reduction="none").sum(
+            -1
+        )
+
+    def relevance_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy of g(x) against the probability of relevance after the click or skip is known, [lists]."""
+        logits = batch.pad(self.relevance(batch.features).squeeze(-1))
+        theta, g = batch.pad(self.propensities[batch.factors[:, 0]]), logits.detach().sigmoid()
+        relevant = batch.clicks + (1 - batch.clicks) * g * (1 - theta) / (1 - theta * g).clamp(min=_SURE)
+        losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
+        return losses.masked_fill(~batch.mask, 0.0).sum(dim=-1)
+
+    def update_propensities(self, batch: Batch, rate: float) -> None:
+        """Move each propensity towards the mean probability that the documents at its position were examined."""
+        positions, theta = batch.factors[:, 0], self.propensities[batch.factors[:, 0]]
+        g, clicks = self.relevance(batch.features).squeeze(-1).sigmoid(), batch.clicks[batch.mask]
+        examined = clicks + (1 - clicks) * theta * (1 - g) / (1 - theta * g).clamp(min=_SURE)
+        count = torch.bincount(positions, minlength=len(self.propensities))
+        mean = torch.bincount(positions, examined.double(), minlength=len(count)) / count.clamp(min=1)
+        self.propensities.lerp_(mean.float().where(count > 0, self.propensities), rate)
+
+
+@dataclass(kw_only=True, eq=False)
+class RegressionEM(Estimator):
+    """Regression-based EM: P(click) = theta_p g(x), fitted without any randomised or repeated ranking.
+
+    E step, for a document that was not clicked (a clicked one was examined and is relevant):
+
+        P(examined) = theta (1 - g) / (1 - theta g),   P(relevant) = g (1 - theta) / (1 - theta g)
+
+    M step, batch by batch: theta_p moves towards the mean P(examined) at position p, and g takes a gradient step on
+    the cross-entropy against P(relevant). The original samples relevance from P(relevant); the loss is linear in it,
+    so that only adds noise. Position is the only bias factor it knows.
+
+    Wang, Golbandi, Bendersky, Metzler, Najork: Position Bias Estimation for Unbiased Learning to Rank in Personal
+    Search, WSDM 2018.
+    """
+
+    name: ClassVar[str] = "regression-em"
+
+    em_rate: float = 0.05
+    """How far a step moves the propensities towards the batch's estimate."""
+    start: float = 0.5
+    """The propensity of every position at the start. Public code has 0.9, from where the first ones stick at 1."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.share("em_rate", self.em_rate)
+        checks.share("start", self.start)
+
+    def build(self, shape: Shape, generator: torch.Generator) -> RegressionNetwork:
+        """A relevance network and a propensity for each position."""
+        return RegressionNetwork(shape, self.hidden, self.start, generator)
+
+    def stages(self, network: RegressionNetwork, lists: TrainingLists) -> Sequence[Stage]:
+        """One stage: the gradient for g, the averages for theta."""
+        return [
+            Stage(
+                "expectation and maximisation",
+                self.first_stage_steps(),
+                network.relevance_loss,
+                (network,),
+                network.score,
+                held_out=network.click_loss,
+                update=lambda batch: network.update_propensities(batch, self.em_rate),
+            )
+        ]
+
+    def propensities(self) -> Doubles:
+        """The learned propensities by position, that of the first set to 1: clicks fix them only up to a factor."""
+        self.check_fitted()
+        assert isinstance(self.network_, RegressionNetwork)
+        values = self.network_.propensities.double()
+        return (values / values[0]).numpy()

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ultr.arrays import Doubles
+from ultr.clicks.model import EXAMINATION
+from ultr.clicks.registry import click_model
+from ultr.data.letor_like import letor_like
+from ultr.evaluation import evaluate
+from ultr.methods import LabelBaseline, RegressionEM
+from ultr.methods.network import Shape
+from ultr.simulation.log import simulate
+from ultr.train.lists import Batch
+
+
+def _posterior(theta: float, g: float, click: int) -> tuple[float, float]:
+    """P(examined | click) and P(relevant | click), by counting over all four cases."""
+    total = examined = relevant = 0.0
+    for e, r in product((0, 1), (0, 1)):
+        if e * r != click:
+            continue
+        chance = (theta if e else 1 - theta) * (g if r else 1 - g)
+        total += chance
+        examined += chance * e
+        relevant += chance * r
+    return examined / total, relevant / total
+
+
+@pytest.fixture
+def network() -> Any:
+    built = RegressionEM(hidden=(8,)).build(Shape(5, (3,)), torch.Generator().manual_seed(0)).double()
+    built.propensities.copy_(torch.tensor([0.9, 0.5, 0.2]))
+    return built
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return Batch(
+        features=torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        factors=torch.tensor([[0], [1], [2], [0], [1]]),
+        clicks=torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=torch.float64),
+        mask=torch.tensor([[True, True, True], [True, True, False]]),
+    )
+
+
+def _relevances(network: Any, batch: Batch) -> Doubles:
+    values: Doubles = network.relevance(batch.features).squeeze(-1).sigmoid().detach().numpy()
+    return values
+
+
+def test_relevance_is_regressed_on_its_probability_given_the_click(network: Any, batch: Batch) -> None:
+    g = _relevances(network, batch)
+    theta, clicks = [0.9, 0.5, 0.2, 0.9, 0.5], [1, 0, 0, 0, 1]
+    targets = np.array([_posterior(t, r, c)[1] for t, r, c in zip(theta, g, clicks, strict=True)])
+    losses = -(targets * np.log(g) + (1 - targets) * np.log(1 - g))
+    expected = [losses[:3].sum(), losses[3:].sum()]
+    np.testing.assert_allclose(network.relevance_loss(batch).detach().numpy(), expected, rtol=1e-6)
+
+
+def test_propensities_move_to_the_mean_probability_of_examination(network: Any, batch: Batch) -> None:
+    g = _relevances(network, batch)
+    theta, clicks = [0.9, 0.5, 0.2, 0.9, 0.5], [1, 0, 0, 0, 1]
+    examined = [_posterior(t, r, c)[0] for t, r, c in zip(theta, g, clicks, strict=True)]
+    means = np.array([(examined[0] + examined[3]) / 2, (examined[1] + examined[4]) / 2, examined[2]])
+    with torch.no_grad():
+        network.update_propensities(batch, 0.25)
+    np.testing.assert_allclose(network.propensities.numpy(), 0.75 * np.array([0.9, 0.5, 0.2]) + 0.25 * means, rtol=1e-5)
+
+
+def test_held_out_clicks_are_judged_by_the_likelihood_of_clicks_and_skips(network: Any, batch: Batch) -> None:
+    chance = np.array([0.9, 0.5, 0.2, 0.9, 0.5]) * _relevances(network, batch)
+    clicks = np.array([1, 0, 0, 0, 1])
+    losses = -(clicks * np.log(chance) + (1 - clicks) * np.log(1 - chance))
+    network.float()
+    single = Batch(batch.features.float(), batch.factors, batch.clicks.float(), batch.mask)
+    expected = [losses[:3].sum(), losses[3:].sum()]
+    np.testing.assert_allclose(network.click_loss(single).detach().numpy(), expected, rtol=1e-4)
+
+
+def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:
+    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
+    log = simulate(
+        splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
+    )
+    options: dict[str, Any] = {"hidden": (32,), "steps": 1_500}
+    ranker = RegressionEM(**options).fit(log)
+    np.testing.assert_allclose(ranker.propensities(), np.array(EXAMINATION) / EXAMINATION[0], atol=0.04)
+    labelled = LabelBaseline(**options).fit(splits.train, validation=splits.validation)
+    assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025
