@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ultr.data.letor_like import letor_like
     from ultr.data.svmlight import read_svmlight
     from ultr.evaluation.judged import evaluate
+    from ultr.methods.affine import Affine
     from ultr.methods.click_baseline import ClickBaseline
     from ultr.methods.dla import DLA
     from ultr.methods.inverse_propensity import InversePropensity
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ultr.simulation.log import simulate
 
 _HOMES = {
+    "Affine": "ultr.methods.affine",
     "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
@@ -54,6 +56,7 @@ _HOMES = {
 
 __all__ = [
     "DLA",
+    "Affine",
     "ClickBaseline",
     "ClickLog",
     "InversePropensity",

@@ -1,5 +1,6 @@
 """One file a published method."""
 
+from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.inverse_propensity import InversePropensity
@@ -11,6 +12,7 @@ from ultr.methods.vectorization import Vectorization
 __all__ = [
     "DLA",
     "METHODS",
+    "Affine",
     "ClickBaseline",
     "InversePropensity",
     "LabelBaseline",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ultr import checks
 from ultr.methods import model_file
+from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
@@ -16,7 +17,7 @@ from ultr.methods.vectorization import Vectorization
 
 METHODS: dict[str, type[Estimator]] = {
     method.name: method
-    for method in (Vectorization, DLA, RegressionEM, InversePropensity, ClickBaseline, LabelBaseline)
+    for method in (Vectorization, Affine, DLA, RegressionEM, InversePropensity, ClickBaseline, LabelBaseline)
 }
 
 

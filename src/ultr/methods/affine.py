@@ -1,0 +1,159 @@
+"""Affine: clicks of the trust-bias model, corrected by an affine function of each position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.losses import softmax_cross_entropy
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.methods.scalar import ScalarNetwork
+from ultr.nn import MLP
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.stage import Stage
+
+_SURE = 1e-6
+_STARTS = 0.5, 0.1
+"""Click rates of relevant and of other documents at the start; equal ones would never part."""
+
+
+class AffineNetwork(ScalarNetwork):
+    """The ranker f(x), a judge g(x) for the EM, and click rates of relevant and other documents by position."""
+
+    relevant_rates: Tensor
+    other_rates: Tensor
+
+    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__(shape.features, hidden, generator)
+        self.judge = MLP(shape.features, hidden, 1, normalise=True, generator=generator)
+        self.register_buffer("relevant_rates", torch.full((shape.levels[0],), _STARTS[0]))
+        self.register_buffer("other_rates", torch.full((shape.levels[0],), _STARTS[1]))
+
+    def judge_score(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """g(x) as a logit, [documents]."""
+        scores: Tensor = self.judge(inputs)
+        return scores.squeeze(-1)
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """The logarithm of alpha g(x) + beta, [lists, width]."""
+        relevant, other = self._rates(batch)
+        g = self.judge_score(batch.features, batch.mask).sigmoid()
+        return batch.pad((g * relevant + (1 - g) * other).log())
+
+    def click_loss(self, batch: Batch) -> Tensor:
+        """Minus the log-likelihood of each list's clicks and skips, [lists]."""
+        chance = self.click_logits(batch).exp().clamp(_SURE, 1 - _SURE)
+        return functional.binary_cross_entropy(chance, batch.clicks, weight=batch.mask.float(), reduction="none").sum(
+            -1
+        )
+
+    def judge_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy of g(x) against the probability of relevance after the click or skip is known, [lists]."""
+        logits = self.judge_score(batch.features, batch.mask)
+        if_clicked, if_skipped = self._relevance_given_click(batch, logits.detach().sigmoid())
+        clicks = batch.clicks[batch.mask]
+        relevant = clicks * if_clicked + (1 - clicks) * if_skipped
+        losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
+        return batch.pad(losses).sum(dim=-1)
+
+    def update_rates(self, batch: Batch, rate: float) -> None:
+        """Move the click rates towards those of the documents that are probably relevant, and probably not."""
+        positions, clicks = batch.factors[:, 0], batch.clicks[batch.mask]
+        if_clicked, if_skipped = self._relevance_given_click(
+            batch, self.judge_score(batch.features, batch.mask).sigmoid()
+        )
+        for rates, clicked, skipped in (
+            (self.relevant_rates, if_clicked, if_skipped),
+            (self.other_rates, 1 - if_clicked, 1 - if_skipped),
+        ):
+            clicks_of = torch.bincount(positions, (clicks * clicked).double(), minlength=len(rates))
+            all_of = clicks_of + torch.bincount(positions, ((1 - clicks) * skipped).double(), minlength=len(rates))
+            rates.lerp_((clicks_of / all_of.clamp(min=_SURE)).float().where(all_of > 0, rates), rate)
+
+    def corrected_loss(self, batch: Batch, smallest: float) -> Tensor:
+        """The list-wise loss on clicks made unbiased: (c - beta) / alpha, [lists]."""
+        relevant, other = self._rates(batch)
+        alpha = (relevant - other).clamp(min=smallest)
+        corrected = batch.pad((batch.clicks[batch.mask] - other) / alpha)
+        return softmax_cross_entropy(super().click_logits(batch), corrected, mask=batch.mask)
+
+    def _rates(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        positions = batch.factors[:, 0]
+        return self.relevant_rates[positions].clamp(min=_SURE), self.other_rates[positions].clamp(min=_SURE)
+
+    def _relevance_given_click(self, batch: Batch, g: Tensor) -> tuple[Tensor, Tensor]:
+        relevant, other = self._rates(batch)
+        if_clicked = g * relevant / (g * relevant + (1 - g) * other)
+        if_skipped = g * (1 - relevant) / (g * (1 - relevant) + (1 - g) * (1 - other)).clamp(min=_SURE)
+        return if_clicked, if_skipped
+
+
+@dataclass(kw_only=True, eq=False)
+class Affine(Estimator):
+    """The affine correction for trust bias: P(click) = alpha_p g(x) + beta_p.
+
+    Stage 1 estimates, by regression-based EM, how often a relevant and another document are clicked at each position,
+    alpha_p + beta_p and beta_p. Stage 2 trains the ranker on clicks that are unbiased under this model:
+
+        L = - sum_i (c_i - beta_p(i)) / alpha_p(i) log softmax_i( f(x_i) )
+
+    Position is the only bias factor it knows.
+
+    Vardasbi, Oosterhuis, de Rijke: When Inverse Propensity Scoring does not Work: Affine Corrections for Unbiased
+    Learning to Rank, CIKM 2020; the EM as in Agarwal et al.: Addressing Trust Bias for Unbiased Learning-to-Rank, WWW
+    2019.
+    """
+
+    name: ClassVar[str] = "affine"
+
+    em_rate: float = 0.05
+    """How far a step moves the click rates towards the batch's estimate."""
+    smallest: float = 0.01
+    """An alpha below this is raised to it, so that no click outweighs all others."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.share("em_rate", self.em_rate)
+        checks.share("smallest", self.smallest)
+
+    def build(self, shape: Shape, generator: torch.Generator) -> AffineNetwork:
+        """Ranker, judge and click rates."""
+        return AffineNetwork(shape, self.hidden, generator)
+
+    def stages(self, network: AffineNetwork, lists: TrainingLists) -> Sequence[Stage]:
+        """The EM, then the ranker."""
+        steps = self.first_stage_steps()
+        return [
+            Stage(
+                "expectation and maximisation",
+                steps,
+                network.judge_loss,
+                (network.judge,),
+                network.judge_score,
+                held_out=network.click_loss,
+                update=lambda batch: network.update_rates(batch, self.em_rate),
+            ),
+            Stage(
+                "corrected clicks",
+                steps,
+                lambda batch: network.corrected_loss(batch, self.smallest),
+                (network.relevance,),
+                network.score,
+            ),
+        ]
+
+    def correction(self) -> tuple[Doubles, Doubles]:
+        """The alpha and the beta of each position."""
+        self.check_fitted()
+        assert isinstance(self.network_, AffineNetwork)
+        relevant, other = self.network_.relevant_rates.double(), self.network_.other_rates.double()
+        return (relevant - other).numpy(), other.numpy()

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ultr.clicks.trust_bias import TrustBias
+from ultr.data.letor_like import letor_like
+from ultr.evaluation import evaluate
+from ultr.methods import Affine, ClickBaseline, LabelBaseline
+from ultr.methods.network import Shape
+from ultr.simulation.log import simulate
+from ultr.train.lists import Batch
+
+RELEVANT, OTHER = np.array([0.9, 0.5, 0.3]), np.array([0.4, 0.1, 0.05])
+POSITIONS, CLICKS = np.array([0, 1, 2, 0, 1]), np.array([1, 0, 0, 0, 1])
+
+
+@pytest.fixture
+def network() -> Any:
+    built = Affine(hidden=(8,)).build(Shape(5, (3,)), torch.Generator().manual_seed(0)).double()
+    built.relevant_rates.copy_(torch.from_numpy(RELEVANT))
+    built.other_rates.copy_(torch.from_numpy(OTHER))
+    return built
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return Batch(
+        features=torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        factors=torch.from_numpy(POSITIONS)[:, None],
+        clicks=torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=torch.float64),
+        mask=torch.tensor([[True, True, True], [True, True, False]]),
+    )
+
+
+def _posteriors(network: Any, batch: Batch) -> tuple[Any, Any]:
+    """g(x), and P(relevant | click or skip) by Bayes' rule."""
+    g = network.judge(batch.features).squeeze(-1).sigmoid().detach().numpy()
+    likelihoods = [np.where(CLICKS == 1, rates[POSITIONS], 1 - rates[POSITIONS]) for rates in (RELEVANT, OTHER)]
+    return g, g * likelihoods[0] / (g * likelihoods[0] + (1 - g) * likelihoods[1])
+
+
+def test_the_judge_is_regressed_on_the_probability_of_relevance_given_the_click(network: Any, batch: Batch) -> None:
+    g, targets = _posteriors(network, batch)
+    losses = -(targets * np.log(g) + (1 - targets) * np.log(1 - g))
+    np.testing.assert_allclose(
+        network.judge_loss(batch).detach().numpy(), [losses[:3].sum(), losses[3:].sum()], rtol=1e-6
+    )
+
+
+def test_click_rates_move_to_those_of_probably_relevant_and_other_documents(network: Any, batch: Batch) -> None:
+    _, posterior = _posteriors(network, batch)
+    with torch.no_grad():
+        network.update_rates(batch, 0.25)
+    for rates, before, weights in (
+        (network.relevant_rates, RELEVANT, posterior),
+        (network.other_rates, OTHER, 1 - posterior),
+    ):
+        means = np.bincount(POSITIONS, weights * CLICKS) / np.bincount(POSITIONS, weights)
+        np.testing.assert_allclose(rates.numpy(), 0.75 * before + 0.25 * means, rtol=1e-5)
+
+
+def test_the_ranker_learns_from_corrected_clicks(network: Any, batch: Batch) -> None:
+    f = network.relevance(batch.features).squeeze(-1).detach().numpy()
+    corrected = (CLICKS - OTHER[POSITIONS]) / (RELEVANT - OTHER)[POSITIONS]
+    expected = [
+        -(corrected[part] * (f[part] - np.log(np.exp(f[part]).sum()))).sum() for part in (slice(0, 3), slice(3, 5))
+    ]
+    np.testing.assert_allclose(network.corrected_loss(batch, 0.01).detach().numpy(), expected, rtol=1e-6)
+
+
+def test_an_alpha_below_the_smallest_is_raised(network: Any, batch: Batch) -> None:
+    raised = network.corrected_loss(batch, 0.6).detach().numpy()
+    f = network.relevance(batch.features).squeeze(-1).detach().numpy()[:3]
+    corrected = (CLICKS - OTHER[POSITIONS])[:3] / 0.6
+    assert raised[0] == pytest.approx(-(corrected * (f - np.log(np.exp(f).sum()))).sum())
+
+
+def test_it_finds_the_correction_and_the_ranking_of_trust_bias_clicks() -> None:
+    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
+    model = TrustBias()
+    log = simulate(splits.train, model, impressions=10**9, svm_share=0.05, rankings=10, noise=0.5)
+    options: dict[str, Any] = {"hidden": (32,), "steps": 1_000}
+    ranker = Affine(**options).fit(log, validation=splits.validation)
+    alpha, beta = ranker.correction()
+    theta, plus, minus = (np.array(v) for v in (model.examination, model.relevant_taken, model.irrelevant_taken))
+    true = theta * (plus - minus)
+    np.testing.assert_allclose(beta, theta * minus, atol=0.03)
+    # No document is surely relevant by its features, so clicks fix alpha only up to a factor.
+    np.testing.assert_allclose(alpha / alpha[0], true / true[0], rtol=0.15)
+
+    def quality(other: Affine | ClickBaseline | LabelBaseline) -> float:
+        return evaluate(other, splits.test).mean("nDCG@10")
+
+    assert quality(ranker) > quality(LabelBaseline(**options).fit(splits.train, validation=splits.validation)) - 0.02
+    assert quality(ranker) > quality(ClickBaseline(**options).fit(log, validation=splits.validation)) + 0.01
