@@ -76,10 +76,8 @@ def test_held_out_clicks_are_judged_by_the_likelihood_of_clicks_and_skips(networ
     chance = np.array([0.9, 0.5, 0.2, 0.9, 0.5]) * _relevances(network, batch)
     clicks = np.array([1, 0, 0, 0, 1])
     losses = -(clicks * np.log(chance) + (1 - clicks) * np.log(1 - chance))
-    network.float()
-    single = Batch(batch.features.float(), batch.factors, batch.clicks.float(), batch.mask)
     expected = [losses[:3].sum(), losses[3:].sum()]
-    np.testing.assert_allclose(network.click_loss(single).detach().numpy(), expected, rtol=1e-4)
+    np.testing.assert_allclose(network.click_loss(batch).detach().numpy(), expected, rtol=1e-4)
 
 
 def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:

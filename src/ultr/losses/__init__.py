@@ -2,5 +2,6 @@
 
 from ultr.losses.gaussian import gaussian_loss
 from ultr.losses.listwise import list_log_softmax, softmax_cross_entropy
+from ultr.losses.pointwise import click_likelihood_loss
 
-__all__ = ["gaussian_loss", "list_log_softmax", "softmax_cross_entropy"]
+__all__ = ["click_likelihood_loss", "gaussian_loss", "list_log_softmax", "softmax_cross_entropy"]

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.losses import softmax_cross_entropy
+from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
 from ultr.methods.network import Shape
 from ultr.methods.scalar import ScalarNetwork
@@ -50,10 +50,7 @@ class AffineNetwork(ScalarNetwork):
 
     def click_loss(self, batch: Batch) -> Tensor:
         """Minus the log-likelihood of each list's clicks and skips, [lists]."""
-        chance = self.click_logits(batch).exp().clamp(_SURE, 1 - _SURE)
-        return functional.binary_cross_entropy(chance, batch.clicks, weight=batch.mask.float(), reduction="none").sum(
-            -1
-        )
+        return click_likelihood_loss(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
     def judge_loss(self, batch: Batch) -> Tensor:
         """Cross-entropy of g(x) against the probability of relevance after the click or skip is known, [lists]."""
