@@ -295,3 +295,28 @@ def test_a_log_says_what_it_holds() -> None:
         f"ClickLog(60 lists of 6 queries, {log.impressions.sum()} impressions, "
         f"{log.clicks.sum()} clicks, factors position, device)"
     )
+
+
+def test_a_log_of_plain_arrays_is_sorted_from_the_top_and_collapsed() -> None:
+    log = ClickLog.of(
+        features=np.eye(3),
+        documents=[2, 0, 0, 2],
+        offsets=[0, 2, 4],
+        positions=[2, 1, 1, 2],
+        clicks=np.array([True, False, False, False]),
+        queries=np.array(["a", "a"]),
+        feature_names=np.array(["x", "y", "z"]),
+    )
+    assert log.documents.tolist() == [0, 2]
+    assert log.positions.tolist() == [1, 2]
+    assert log.clicks.tolist() == [0, 1]
+    assert log.impressions.tolist() == [2]
+    assert log.feature_names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("wrong", [{"clicks": [1]}, {"device": ["phone"]}, {"positions": [1]}], ids=str)
+def test_plain_arrays_of_the_wrong_length_are_named(wrong: dict[str, object]) -> None:
+    (name,) = wrong
+    arrays: dict[str, object] = {"features": np.eye(2), "documents": [0, 1], "offsets": [0, 2], "clicks": [0, 1]}
+    with pytest.raises(DataError, match=name):
+        ClickLog.of(**arrays | wrong)  # type: ignore[arg-type]

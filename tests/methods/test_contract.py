@@ -197,6 +197,11 @@ def test_data_without_a_signal_are_refused(method: type[Estimator], data: ClickL
         method(**SMALL).fit(silent)
 
 
+def test_patience_without_validation_is_refused(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
+    with pytest.raises(OptionError, match="patience needs validation data"):
+        method(**SMALL | {"patience": 3}).fit(data)
+
+
 def test_an_unfitted_ranker_says_so(method: type[Estimator]) -> None:
     with pytest.raises(OptionError, match="not fitted yet"):
         method().score(np.zeros((1, 3), dtype=np.float32))

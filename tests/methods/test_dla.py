@@ -9,6 +9,7 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.letor_like import letor_like
 from ultr.data.scaling import FeatureScaling
+from ultr.errors import OptionError
 from ultr.evaluation import evaluate
 from ultr.methods import DLA, ClickBaseline, LabelBaseline
 from ultr.methods.network import Shape
@@ -71,5 +72,5 @@ def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks
 
 
 def test_unfitted_it_has_no_propensities() -> None:
-    with pytest.raises(Exception, match="not fitted yet"):
+    with pytest.raises(OptionError, match="not fitted yet"):
         DLA().propensities()

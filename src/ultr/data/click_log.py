@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,8 @@ class ClickLog:
         clicks: object,
         positions: object | None = None,
         impressions: object | None = None,
-        queries: Sequence[object] | None = None,
-        feature_names: Sequence[str] | None = None,
+        queries: Iterable[object] | None = None,
+        feature_names: Iterable[str] | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -150,9 +150,15 @@ class ClickLog:
             places = np.asarray(positions, dtype=np.int64)
             if places.shape != shown.shape:
                 raise DataError(f"{len(shown)} shown documents, but {len(places)} positions")
+        for name, values in {"clicks": clicks, **factors}.items():
+            if np.asarray(values).shape != shown.shape:
+                raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
         lists = len(bounds) - 1
-        ids, query_numbers = np.unique(np.asarray(queries or range(lists), dtype=np.str_), return_inverse=True)
+        ids, query_numbers = np.unique(
+            np.array([str(query) for query in (range(lists) if queries is None else queries)], dtype=np.str_),
+            return_inverse=True,
+        )
         log = cls(
             features=matrix,
             documents=shown[order],
@@ -165,7 +171,9 @@ class ClickLog:
             clicks=np.asarray(clicks, dtype=np.int64)[order],
             queries=query_numbers,
             query_ids=ids,
-            feature_names=tuple(feature_names or (str(i + 1) for i in range(matrix.shape[-1]))),
+            feature_names=tuple(
+                (str(i + 1) for i in range(matrix.shape[-1])) if feature_names is None else feature_names
+            ),
         )
         return log.collapse()
 

@@ -62,7 +62,7 @@ class JudgedLists:
         matrix = np.asarray(features, dtype=np.float32)
         grades = np.asarray(labels, dtype=np.int64)
         starts = np.asarray(offsets, dtype=np.int64)
-        names = feature_names or [str(i + 1) for i in range(matrix.shape[1])]
+        names = [str(i + 1) for i in range(matrix.shape[1])] if feature_names is None else feature_names
         ids = query_ids if query_ids is not None else [str(i + 1) for i in range(len(starts) - 1)]
         top = int(grades.max(initial=0)) if max_label is None else max_label
         return cls(matrix, grades, starts, np.asarray(ids, dtype=np.str_), tuple(names), top)

@@ -248,6 +248,8 @@ class Estimator(ABC):
             what = "click" if isinstance(data, ClickLog) else "relevant document"
             raise DataError(f"the training data have no {what}, so there is nothing to learn from")
         if validation is None:
+            if self.patience is not None:
+                raise OptionError("patience needs validation data to lose it over; give some, or leave patience out")
             return
         if validation.feature_names != data.feature_names:
             counts = f"{len(validation.feature_names)} and {len(data.feature_names)}"
