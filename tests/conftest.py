@@ -31,6 +31,14 @@ def small_log(small: Splits) -> ClickLog:
 
 
 @pytest.fixture(scope="session")
+def pair_log(small: Splits) -> ClickLog:
+    """A log such as `small_log` that also counts which documents were clicked together."""
+    return simulate(
+        small.train, click_model("trust"), impressions=60_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True
+    )
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     folder = Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ultr.version import __version__
 
 if TYPE_CHECKING:
+    from ultr.bias.propensities import click_rate_propensities, read_propensities
     from ultr.clicks.registry import click_model
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ultr.methods.dla import DLA
     from ultr.methods.inverse_propensity import InversePropensity
     from ultr.methods.label_baseline import LabelBaseline
+    from ultr.methods.pair_debias import PairDebias
     from ultr.methods.registry import load
     from ultr.methods.regression_em import RegressionEM
     from ultr.methods.vectorization import Vectorization
@@ -43,13 +45,16 @@ _HOMES = {
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
+    "PairDebias": "ultr.methods.pair_debias",
     "RegressionEM": "ultr.methods.regression_em",
     "Vectorization": "ultr.methods.vectorization",
     "click_model": "ultr.clicks.registry",
+    "click_rate_propensities": "ultr.bias.propensities",
     "evaluate": "ultr.evaluation.judged",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
     "read_layout": "ultr.data.layouts",
+    "read_propensities": "ultr.bias.propensities",
     "read_svmlight": "ultr.data.svmlight",
     "simulate": "ultr.simulation.log",
 }
@@ -62,14 +67,17 @@ __all__ = [
     "InversePropensity",
     "JudgedLists",
     "LabelBaseline",
+    "PairDebias",
     "RegressionEM",
     "Vectorization",
     "__version__",
     "click_model",
+    "click_rate_propensities",
     "evaluate",
     "letor_like",
     "load",
     "read_layout",
+    "read_propensities",
     "read_svmlight",
     "simulate",
 ]

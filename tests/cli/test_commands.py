@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ultr.bias import click_rate_propensities
 from ultr.cli import main
 from ultr.data.click_log import ClickLog
-from ultr.methods import load
+from ultr.methods import METHODS, load
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
 
@@ -68,7 +69,7 @@ def candidates(model: Path) -> Path:
 
 def test_help_names_every_command() -> None:
     text = ultr("--help").stdout
-    for command in ("demo", "simulate", "train", "evaluate", "rank"):
+    for command in ("demo", "simulate", "methods", "train", "evaluate", "rank"):
         assert command in text
         assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
 
@@ -136,6 +137,18 @@ def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Pa
     assert first["score"] == pytest.approx(scores[0], abs=1e-5)
 
 
+def test_pairs_are_counted_on_demand(tmp_path: Path) -> None:
+    arguments = ["--data", "letor-like=40", "--impressions", 4_000, "--svm-share", 0.1]
+    ultr("simulate", *arguments, "--pairs", "--out", tmp_path / "log")
+    ultr("train", "pair-debias", "--log", tmp_path / "log", "--steps", 5, *TINY[:2], "--out", tmp_path / "model")
+    ultr("simulate", *arguments, "--out", tmp_path / "without")
+    refused = ultr(
+        "train", "pair-debias", "--log", tmp_path / "without", *TINY[:2], "--out", tmp_path / "other", expect=2
+    )
+    assert "simulate it with --pairs" in refused.stderr
+    assert not (tmp_path / "other").exists()
+
+
 def test_labels_are_learned_from_data(tmp_path: Path) -> None:
     arguments = ["--data", "letor-like=40", "--steps", 5, "--set", "hidden=16"]
     ultr("train", "label", *arguments, "--out", tmp_path / "model")
@@ -160,6 +173,70 @@ def test_a_run_killed_with_sigkill_and_started_again_ends_with_the_same_weights(
     assert not checkpoint.exists()
 
 
+def test_methods_are_listed_with_what_they_learn_from() -> None:
+    text = ultr("methods").stdout
+    for name, kind in METHODS.items():
+        assert name in text
+        assert kind.__name__ in text
+    rows = {row["name"]: row for row in json.loads(ultr("methods", "--json").stdout)}
+    assert list(rows) == list(METHODS)
+    assert rows["label"]["learns_from"] == "labels"
+    assert rows["vectorization"] == {
+        "name": "vectorization",
+        "class": "Vectorization",
+        "learns_from": "clicks",
+        "summary": "Clicks as r(x) . o(t), ranking by projection on a base vector found for each query.",
+    }
+
+
+def test_a_method_is_shown_with_its_paper_and_every_option() -> None:
+    text = ultr("methods", "inverse-propensity").stdout
+    assert "log softmax_i( f(x_i) )" in text
+    assert "WSDM 2017" in text
+    assert "propensities: tuple[float, ...] | None = None" in text
+    assert "estimator: str = 'all-pairs'" in text
+    assert "Sizes of the relevance network's hidden layers." in text
+    for name, kind in METHODS.items():
+        shown = json.loads(ultr("methods", name, "--json").stdout)["options"]
+        assert {option["name"] for option in shown} == set(kind().get_params())
+    (penalty,) = [
+        option
+        for option in json.loads(ultr("methods", "vectorization", "--json").stdout)["options"]
+        if option["name"] == "base_penalty"
+    ]
+    assert penalty == {
+        "name": "base_penalty",
+        "type": "float",
+        "default": 0.001,
+        "description": "lambda, the weight of |theta_v|^2.",
+    }
+
+
+@pytest.fixture(scope="module")
+def random_log(log: Path) -> Path:
+    folder = log.with_name("random")
+    arguments = ["--data", "letor-like=60", "--clicks", "position-based", "--impressions", 600_000, "--svm-share", 0.1]
+    ultr("simulate", *arguments, "--rankings", 20, "--noise", 1e6, "--out", folder)
+    return folder
+
+
+def test_propensities_come_from_a_file_a_randomised_log_or_the_command_line(
+    log: Path, random_log: Path, tmp_path: Path
+) -> None:
+    given = (2.0, 1.6, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+    file = tmp_path / "propensities.csv"
+    file.write_text("position,propensity\n" + "".join(f"{p},{v}\n" for p, v in enumerate(given, start=1)))
+    train = ["train", "inverse-propensity", "--log", log, "--steps", 3, "--set", "hidden=8"]
+    ultr(*train, "--propensities", file, "--out", tmp_path / "file")
+    ultr(*train, "--set", f"propensities={','.join(map(str, given))}", "--out", tmp_path / "line")
+    ultr(*train, "--propensities", random_log, "--out", tmp_path / "log")
+    assert load(tmp_path / "file").get_params()["propensities"] == given
+    assert load(tmp_path / "line").get_params()["propensities"] == given
+    rates = click_rate_propensities(ClickLog.load(random_log))
+    assert load(tmp_path / "log").get_params()["propensities"] == tuple(rates.tolist())
+
+
+IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]
 BAD = [
     (["train", "vectorisation", "--log", "{log}", "--out", "{out}"], "did you mean 'vectorization'"),
     (["train", "vectorization", "--log", "{out}", "--out", "{out}2"], "there is no folder"),
@@ -177,6 +254,21 @@ BAD = [
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "step=3"], "did you mean 'steps'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "steps=many"], "steps cannot be 'many'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--validate", "mq2007"], "needs its folder"),
+    (["methods", "regresion-em"], "did you mean 'regression-em'"),
+    (
+        ["train", "dla", "--log", "{log}", "--out", "{out}", "--propensities", "{bad}"],
+        "method dla takes no propensities; leave --propensities out or use inverse-propensity",
+    ),
+    (
+        [*IPW, "--propensities", "{bad}", "--set", "propensities=1,0.5"],
+        "propensities are given twice, by --propensities and by --set",
+    ),
+    ([*IPW, "--propensities", "{bad}"], "bad.txt, line 1: 3 columns"),
+    ([*IPW, "--propensities", "nowhere"], "nowhere is neither a file of propensities nor the folder of a click log"),
+    ([*IPW, "--propensities", "{bad}/.."], "is neither a file of propensities nor the folder of a click log"),
+    ([*IPW, "--propensities", "{model}"], "is not a click log"),
+    ([*IPW, "--set", "propensities=1,0.5"], "the log shows 10 positions, but 2 propensities are given"),
+    ([*IPW, "--set", "propensities=1,half"], "propensities cannot be '1,half'"),
     (["simulate", "--clicks", "thrust", "--out", "{out}"], "did you mean 'trust'"),
     (["simulate", "--data", "mq2007=nowhere", "--out", "{out}"], "there is no folder nowhere"),
     (["simulate", "--data", "mq20007=x", "--out", "{out}"], "did you mean 'mq2007'"),

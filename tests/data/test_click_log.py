@@ -60,6 +60,40 @@ def random_log(seed: int = 0, *, lists: int = 60) -> ClickLog:
     )
 
 
+def random_sessions(seed: int = 0, *, sessions: int = 200, **options: object) -> ClickLog:
+    """A log of single impressions, two queries with lists of 1 to 4 out of 4 documents, two orders of each."""
+    random = np.random.default_rng(seed)
+    lengths, queries = random.integers(1, 5, size=sessions), random.integers(2, size=sessions)
+    orders = random.integers(2, size=sessions)
+    documents = [
+        query * 4 + (np.arange(4) if order else np.arange(4)[::-1])[:n]
+        for query, order, n in zip(queries, orders, lengths, strict=True)
+    ]
+    arrays: dict[str, object] = {
+        "features": np.arange(8.0)[:, None],
+        "documents": np.concatenate(documents),
+        "offsets": ragged.from_lengths(lengths),
+        "clicks": random.random(lengths.sum()) < 0.4,
+        "queries": queries,
+    }
+    return ClickLog.of(**arrays | options)  # type: ignore[arg-type]
+
+
+def counted_together(log: ClickLog) -> dict[tuple[int, bytes, int, int], int]:
+    """The pair clicks by query, shown list and the two documents."""
+    counts: dict[tuple[int, bytes, int, int], int] = {}
+    assert log.pair_clicks is not None
+    values = iter(log.pair_clicks.tolist())
+    for number, (start, end) in enumerate(zip(log.offsets[:-1], log.offsets[1:], strict=True)):
+        documents = log.documents[start:end]
+        for i in range(len(documents)):
+            for j in range(i + 1, len(documents)):
+                key = int(log.queries[number]), documents.tobytes(), int(documents[i]), int(documents[j])
+                counts[key] = counts.get(key, 0) + next(values)
+    assert next(values, None) is None
+    return counts
+
+
 def totals(log: ClickLog) -> dict[tuple[int, int, int, int], tuple[int, int]]:
     """Clicks and impressions of each document of each query at each position on each device."""
     sums: dict[tuple[int, int, int, int], tuple[int, int]] = {}
@@ -320,3 +354,112 @@ def test_plain_arrays_of_the_wrong_length_are_named(wrong: dict[str, object]) ->
     arrays: dict[str, object] = {"features": np.eye(2), "documents": [0, 1], "offsets": [0, 2], "clicks": [0, 1]}
     with pytest.raises(DataError, match=name):
         ClickLog.of(**arrays | wrong)  # type: ignore[arg-type]
+
+
+def test_pairs_are_counted_as_a_loop_over_sessions_would() -> None:
+    documents = [[5, 2, 7], [5, 2, 7], [5, 2], [5, 2, 7], [3]]
+    clicks = [[1, 0, 1], [1, 1, 1], [1, 1], [0, 0, 1], [1]]
+    log = ClickLog.of(
+        features=np.zeros((8, 1)),
+        documents=np.concatenate(documents),
+        offsets=ragged.from_lengths(np.array([len(shown) for shown in documents])),
+        clicks=np.concatenate(clicks),
+        queries=["q"] * 5,
+        pairs=True,
+    )
+    assert log.lists == 3
+    assert counted_together(log) == {
+        (0, np.array([5, 2, 7]).tobytes(), 5, 2): 1,
+        (0, np.array([5, 2, 7]).tobytes(), 5, 7): 2,
+        (0, np.array([5, 2, 7]).tobytes(), 2, 7): 1,
+        (0, np.array([5, 2]).tobytes(), 5, 2): 1,
+    }
+
+
+def test_counting_pairs_changes_nothing_else() -> None:
+    with_pairs, without = random_sessions(pairs=True), random_sessions()
+    assert without.pair_clicks is None
+    assert replace(with_pairs, pair_clicks=None).fingerprint() == without.fingerprint()
+    assert with_pairs.fingerprint() != without.fingerprint()
+
+
+def test_pairs_follow_documents_that_are_not_given_from_the_top() -> None:
+    log = ClickLog.of(
+        features=np.zeros((3, 1)),
+        documents=[0, 1, 2],
+        offsets=[0, 3],
+        positions=[3, 1, 2],
+        clicks=[1, 1, 0],
+        pairs=True,
+    )
+    assert log.documents.tolist() == [1, 2, 0]
+    assert log.pair_clicks is not None
+    assert log.pair_clicks.tolist() == [0, 1, 0]
+
+
+def test_rows_of_several_impressions_count_if_all_have_the_same_clicks() -> None:
+    arrays: dict[str, object] = {"features": np.eye(2), "documents": [0, 1], "offsets": [0, 2], "impressions": [3]}
+    log = ClickLog.of(**arrays, clicks=[3, 3], pairs=True)  # type: ignore[arg-type]
+    assert log.pair_clicks is not None
+    assert log.pair_clicks.tolist() == [3]
+    with pytest.raises(DataError, match=r"a document of list 0 was clicked in 2 of 3 impressions.*row of its own"):
+        ClickLog.of(**arrays, clicks=[3, 2], pairs=True)  # type: ignore[arg-type]
+
+
+def test_select_split_and_collapse_keep_the_pairs_of_each_list() -> None:
+    log = random_sessions(pairs=True)
+    assert log.lists == 2 * 2 * 4
+    together = counted_together(log)
+    chosen = log.select(np.array([9, 2, 4]))
+    assert counted_together(chosen) == {
+        key: together[key] for number in (9, 2, 4) for key in counted_together(log.select(np.array([number])))
+    }
+    kept, aside = log.split(0.5)
+    assert counted_together(kept) | counted_together(aside) == together
+    twice = log.select(np.concatenate([np.arange(16), np.arange(16)[::-1]])).collapse()
+    assert twice.lists == 16
+    assert counted_together(twice) == {key: 2 * count for key, count in together.items()}
+
+
+def test_a_saved_log_loads_with_its_pairs(tmp_path: Path) -> None:
+    log = random_sessions(pairs=True)
+    log.save(tmp_path / "log")
+    loaded = ClickLog.load(tmp_path / "log")
+    assert loaded.fingerprint() == log.fingerprint()
+    assert counted_together(loaded) == counted_together(log)
+    assert loaded.collapse().fingerprint() == log.fingerprint()
+    (tmp_path / "log" / "pair_clicks.npy").unlink()
+    with pytest.raises(DataError, match=r"pair_clicks\.npy is missing or damaged"):
+        ClickLog.load(tmp_path / "log")
+
+
+def test_a_log_without_pairs_is_saved_as_it_always_was(tmp_path: Path) -> None:
+    random_log().save(tmp_path / "log")
+    assert set(json.loads((tmp_path / "log" / "manifest.json").read_text())) == {"format", "factors", "feature_names"}
+    assert {path.name for path in (tmp_path / "log").iterdir()} == {
+        "manifest.json",
+        "factor-1.npy",
+        *(f"{name}.npy" for name in ARRAYS),
+    }
+    assert ClickLog.load(tmp_path / "log").pair_clicks is None
+
+
+@pytest.mark.parametrize(
+    ("both", "sentence"),
+    [
+        (np.array([1.0]), "flat array of integers"),
+        (np.array([[1]]), "flat array of integers"),
+        (np.array([1, 1]), "1 pairs of documents, but 2 values"),
+        (np.array([-1]), "fewer than no clicks together"),
+        (np.array([3]), "more than either has alone"),
+        (np.array([0]), "more of them must have been together"),
+    ],
+    ids=str,
+)
+def test_pair_clicks_that_cannot_be_are_one_data_error(both: Integers, sentence: str) -> None:
+    # Four impressions with three and two clicks: at least one and at most two of them are together.
+    log = ClickLog.of(features=np.eye(2), documents=[0, 1], offsets=[0, 2], impressions=[4], clicks=[3, 2])
+    for possible in (1, 2):
+        replace(log, pair_clicks=np.array([possible]))
+    with pytest.raises(DataError, match=sentence):
+        replace(log, pair_clicks=both)

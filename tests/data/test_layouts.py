@@ -17,6 +17,7 @@ from ultr.errors import DataError, OptionError
 PUBLISHED = {
     "yahoo": (700, 4, 1),
     "istella-s": (220, 4, 1),
+    "mslr": (136, 4, 5),
     "mslr-web10k": (136, 4, 5),
     "mslr-web30k": (136, 4, 5),
     "mq2007": (46, 2, 5),
@@ -26,6 +27,7 @@ PUBLISHED = {
 FILES = {
     "yahoo": ["set1.train.txt", "set1.valid.txt", "set1.test.txt"],
     "istella-s": ["train.txt", "vali.txt", "test.txt"],
+    "mslr": ["Fold2/train.txt", "Fold2/vali.txt", "Fold2/test.txt"],
     "mslr-web10k": ["Fold2/train.txt", "Fold2/vali.txt", "Fold2/test.txt"],
     "mslr-web30k": ["Fold2/train.txt", "Fold2/vali.txt", "Fold2/test.txt"],
     "mq2007": ["Fold2/train.txt", "Fold2/vali.txt", "Fold2/test.txt"],

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,19 @@ def test_padding_cuts_long_lists_and_fills_short_ones(lengths: Integers, width: 
         kept = values[start:end][:width].tolist()
         assert row.tolist() == kept + [-1] * (width - len(kept))
     assert (ragged.mask(offsets, width=width) == (padded >= 0)).all()
+
+
+@settings(deadline=None)
+@given(lengths_of_lists)
+def test_pairs_are_those_a_double_loop_would_take(lengths: Integers) -> None:
+    offsets = ragged.from_lengths(lengths)
+    lists = [range(start, end) for start, end in pairwise(offsets)]
+    expected = [(i, j) for rows in lists for i in rows for j in rows if i < j]
+    first, second = ragged.pair_members(offsets)
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
+    numbers = [number for number, rows in enumerate(lists) for i in rows for j in rows if i < j]
+    assert ragged.list_numbers(ragged.pair_offsets(offsets)).tolist() == numbers
+    assert ragged.following(offsets).tolist() == [rows[-1] - i for rows in lists for i in rows]
 
 
 def test_padding_is_as_wide_as_the_longest_list_by_default() -> None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
+from torch.nn import functional
 
+from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
 from ultr.data.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.train.inputs import Inputs
 
 SMALL: dict[str, Any] = {"hidden": (16,), "steps": 30, "evaluate_every": 10, "batch_size": 32}
 CHANGES: dict[str, Any] = {
@@ -38,13 +45,14 @@ CHANGES: dict[str, Any] = {
     "estimator": "pivot",
     "smallest": 0.5,
     "em_rate": 0.5,
+    "norm": 0.0,
     "start": 0.2,
 }
 """A value other than the default for every option of every method."""
 
 
-def _data(method: type[Estimator], small: Splits, small_log: ClickLog) -> ClickLog | JudgedLists:
-    return small.train if method.learns_from is JudgedLists else small_log
+def _data(method: type[Estimator], small: Splits, pair_log: ClickLog) -> ClickLog | JudgedLists:
+    return small.train if method.learns_from is JudgedLists else pair_log
 
 
 @pytest.fixture(params=list(METHODS.values()), ids=list(METHODS))
@@ -53,8 +61,8 @@ def method(request: pytest.FixtureRequest) -> type[Estimator]:
 
 
 @pytest.fixture
-def data(method: type[Estimator], small: Splits, small_log: ClickLog) -> ClickLog | JudgedLists:
-    return _data(method, small, small_log)
+def data(method: type[Estimator], small: Splits, pair_log: ClickLog) -> ClickLog | JudgedLists:
+    return _data(method, small, pair_log)
 
 
 def test_the_same_seed_gives_the_same_scores_bit_for_bit(
@@ -66,21 +74,30 @@ def test_the_same_seed_gives_the_same_scores_bit_for_bit(
     ).all()
 
 
+def _together(clicks: Integers, offsets: Integers) -> Integers:
+    """Pair clicks of sessions where the document with fewer clicks has its own while the other has one too."""
+    first, second = ragged.pair_members(offsets)
+    return np.minimum(clicks[first], clicks[second])
+
+
 @pytest.mark.parametrize("method", [method for method in METHODS.values() if method.learns_from is ClickLog])
-def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator], small_log: ClickLog) -> None:
-    few = small_log.select(small_log.queries < 20)
+def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator], pair_log: ClickLog) -> None:
+    few = pair_log.select(pair_log.queries < 20)
     count = few.lists
-    few = replace(few, impressions=np.full(count, 4), clicks=np.minimum(few.clicks % 5, 4))
+    clicks = few.clicks % 5
+    few = replace(few, impressions=np.full(count, 4), clicks=clicks, pair_clicks=_together(clicks, few.offsets))
     rows = ragged.rows_of(np.repeat(np.arange(count), 4), few.offsets)
     turns = np.repeat(np.tile(np.arange(4), count), few.lengths.repeat(4))
+    clicks, offsets = (clicks[rows] > turns).astype(np.int64), ragged.from_lengths(few.lengths.repeat(4))
     separate = replace(
         few,
         documents=few.documents[rows],
-        offsets=ragged.from_lengths(few.lengths.repeat(4)),
+        offsets=offsets,
         factors=tuple(replace(factor, values=factor.values[rows]) for factor in few.factors),
         impressions=np.ones(4 * count, dtype=np.int64),
-        clicks=(few.clicks[rows] > turns).astype(np.int64),
+        clicks=clicks,
         queries=few.queries.repeat(4),
+        pair_clicks=_together(clicks, offsets),
     )
     assert separate.clicks.sum() == few.clicks.sum()
     # Full batches, so that both see the whole log at every step; the order of summation differs in the last digits.
@@ -91,6 +108,35 @@ def test_separate_sessions_train_like_the_collapsed_log(method: type[Estimator],
     np.testing.assert_allclose(
         collapsed_scores - collapsed_scores.mean(), separate_scores - separate_scores.mean(), rtol=2e-3, atol=2e-4
     )
+
+
+def test_masked_documents_change_nothing(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
+    ranker = method(**SMALL)
+    lists = ranker.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
+    levels = tuple(len(factor.levels) for factor in data.factors) if isinstance(data, ClickLog) else ()
+    network = ranker.build(Shape(64, levels), torch.Generator().manual_seed(0))
+    narrow = lists.batch(np.arange(20))
+    wide = replace(
+        narrow,
+        clicks=functional.pad(narrow.clicks, (0, 3), value=0.7),
+        mask=functional.pad(narrow.mask, (0, 3), value=False),
+        pairs=None if narrow.pairs is None else functional.pad(narrow.pairs, (0, 3, 0, 3)),
+    )
+    for stage in ranker.stages(network, lists):
+        if stage.begin is not None:
+            stage.begin()
+        start, outcomes = deepcopy(network.state_dict()), []
+        for batch in (narrow, wide):
+            network.load_state_dict(start)
+            network.zero_grad()
+            losses = stage.loss(batch)
+            losses.sum().backward()
+            if stage.update is not None:
+                with torch.no_grad():
+                    stage.update(batch)
+            gradients = [weights.grad for weights in network.parameters() if weights.grad is not None]
+            outcomes.append([losses.detach(), *deepcopy(gradients), *deepcopy(network.state_dict()).values()])
+        torch.testing.assert_close(*outcomes, rtol=1e-4, atol=1e-5)
 
 
 def test_scores_do_not_depend_on_the_order_of_candidates(
@@ -149,13 +195,13 @@ def test_clone_gives_an_unfitted_estimator_with_the_same_options(
     ("method", "option"), [(method, option) for method in METHODS.values() for option in method().get_params()]
 )
 def test_every_option_changes_something(
-    method: type[Estimator], option: str, small: Splits, small_log: ClickLog
+    method: type[Estimator], option: str, small: Splits, pair_log: ClickLog
 ) -> None:
-    data = _data(method, small, small_log)
+    data = _data(method, small, pair_log)
     base = dict(SMALL)
     if option == "combine":
-        device = replace(small_log.factors[0], name="device")
-        data = replace(small_log, factors=(*small_log.factors, device))
+        device = replace(pair_log.factors[0], name="device")
+        data = replace(pair_log, factors=(*pair_log.factors, device))
     if option in {"patience", "evaluate_every"}:
         base |= {"steps": 200, "learning_rate": 0.02}
     first = method(**base).fit(data, validation=small.validation)
@@ -190,7 +236,7 @@ def test_one_feature_is_enough_to_tell_candidates_apart(method: type[Estimator],
 
 def test_data_without_a_signal_are_refused(method: type[Estimator], data: ClickLog | JudgedLists) -> None:
     if isinstance(data, ClickLog):
-        silent: ClickLog | JudgedLists = replace(data, clicks=np.zeros_like(data.clicks))
+        silent: ClickLog | JudgedLists = replace(data, clicks=np.zeros_like(data.clicks), pair_clicks=None)
     else:
         silent = replace(data, labels=np.zeros_like(data.labels))
     with pytest.raises(DataError, match="nothing to learn from"):
@@ -241,7 +287,7 @@ def test_options_that_do_not_fit_are_refused(
         method(**options).fit(data)
 
 
-def test_the_wrong_kind_of_data_is_refused(method: type[Estimator], small: Splits, small_log: ClickLog) -> None:
-    wrong = small_log if method.learns_from is JudgedLists else small.train
+def test_the_wrong_kind_of_data_is_refused(method: type[Estimator], small: Splits, pair_log: ClickLog) -> None:
+    wrong = pair_log if method.learns_from is JudgedLists else small.train
     with pytest.raises(OptionError, match="learns from"):
         method(**SMALL).fit(wrong)

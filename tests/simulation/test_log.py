@@ -5,8 +5,10 @@ import pytest
 from tests.simulation.toy import separable
 
 from ultr.clicks import CLICK_MODELS, ClickMatrix, click_model
+from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
+from ultr.seeding import generator
 from ultr.simulation import ceiling_scores, simulate, simulate_log
 
 every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
@@ -38,6 +40,74 @@ def test_click_rates_converge_to_the_exact_probabilities(name: str) -> None:
         exact = model.probabilities(labels[None, rows], max_label=4)[0]
         rates = log.clicks[rows] / log.impressions[number]
         assert (np.abs(rates - exact) <= 6 * np.sqrt(exact * (1 - exact) / 1e8) + 1e-12).all()
+
+
+def test_without_pairs_the_clicks_are_the_counts_of_the_model() -> None:
+    judged, model = separable(30), click_model("trust")
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, model, scores=scores, impressions=3_000)
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
+    counts = model.counts(labels, log.impressions, generator(0, "clicks"), max_label=4)
+    assert log.clicks.tolist() == counts[labels >= 0].tolist()
+    assert log.pair_clicks is None
+
+
+@every_model
+def test_pairs_and_clicks_are_those_of_the_same_sessions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Chunks that cut lists in two, and the same sessions counted one after the other.
+    monkeypatch.setattr("ultr.simulation.log.SESSIONS_AT_ONCE", 1_000)
+    judged, model = separable(12), click_model(name)
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, model, scores=scores, impressions=4_321, pairs=True)
+    assert log.impressions.sum() == 4_321
+    random, of_session = generator(0, "sessions"), np.repeat(np.arange(log.lists), log.impressions)
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
+    clicks, both = np.zeros((log.lists, 10), dtype=np.int64), np.zeros((log.lists, 10, 10), dtype=np.int64)
+    for start in range(0, 4_321, 1_000):
+        lists = of_session[start : start + 1_000]
+        for number, session in zip(lists, model.sessions(labels[lists], random, max_label=4), strict=True):
+            clicks[number] += session
+            both[number] += np.outer(session, session)
+    assert log.clicks.tolist() == clicks[labels >= 0].tolist()
+    assert log.pair_clicks is not None
+    upper = np.triu(np.ones((10, 10), dtype=np.bool_), 1) & (labels >= 0)[:, None, :]
+    assert log.pair_clicks.tolist() == both[upper].tolist()
+
+
+def test_independent_clicks_come_together_as_often_as_chance_has_it() -> None:
+    judged, model = separable(10), click_model("trust")
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, model, scores=scores, impressions=10 * 40_000, pairs=True)
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
+    chances = model.probabilities(labels, max_label=4)[labels >= 0]
+    first, second = ragged.pair_members(log.offsets)
+    expected = chances[first] * chances[second]
+    assert log.pair_clicks is not None
+    noise = np.sqrt(expected * (1 - expected) / 40_000)
+    assert (np.abs(log.pair_clicks / 40_000 - expected) <= 5 * noise).all()
+    assert (np.abs(log.clicks / 40_000 - chances) <= 5 * np.sqrt(chances * (1 - chances) / 40_000)).all()
+
+
+def test_users_who_leave_with_their_first_click_click_nothing_together() -> None:
+    judged = separable(20)
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, click_model("cascade"), scores=scores, impressions=20_000, pairs=True)
+    assert log.clicks.sum() > 10_000
+    assert log.pair_clicks is not None
+    assert not log.pair_clicks.any()
+
+
+def test_the_seed_decides_the_sessions_and_equal_lists_are_summed() -> None:
+    judged = separable(20)
+    scores = np.random.default_rng(1).normal(size=judged.documents)
+    logs = [
+        simulate_log(judged, ClickMatrix(), scores=scores, impressions=5_000, rankings=3, pairs=True, seed=seed)
+        for seed in (3, 3, 4)
+    ]
+    assert logs[0].fingerprint() == logs[1].fingerprint()
+    assert logs[0].clicks.tolist() != logs[2].clicks.tolist()
+    assert logs[0].lists == judged.queries
+    assert logs[0].impressions.sum() == 5_000
 
 
 def test_the_lists_are_the_top_of_the_scores() -> None:

@@ -104,6 +104,56 @@ def test_sampled_sessions_are_clicked_at_the_rates_of_the_log() -> None:
     np.testing.assert_allclose(batch.clicks.mean(0).numpy(), log.clicks / 50, atol=0.02)
 
 
+CLICKS = np.random.default_rng(3).random(12 * 4 + 5 * 2) < 0.5
+
+
+def _sessions() -> ClickLog:
+    """Twelve sessions of a list of four documents and five of one of two."""
+    lengths = np.array([4] * 12 + [2] * 5)
+    return ClickLog.of(
+        features=np.eye(6),
+        documents=np.concatenate([range(4)] * 12 + [[5, 4]] * 5),
+        offsets=ragged.from_lengths(lengths),
+        clicks=CLICKS,
+        queries=lengths,
+        pairs=True,
+    )
+
+
+def test_pairs_are_the_share_of_sessions_that_clicked_one_and_not_the_other() -> None:
+    log = _sessions()
+    lists = TrainingLists.of_log(log, Inputs(log.features, FeatureScaling.fit(log.features)), pairs=True)
+    expected = np.zeros((2, 4, 4))
+    for number, sessions in enumerate((CLICKS[:48].reshape(12, 4), CLICKS[48:].reshape(5, 2))):
+        for i, j in np.ndindex(sessions.shape[1], sessions.shape[1]):
+            expected[number, i, j] = np.mean([session[i] and not session[j] for session in sessions])
+    pairs = lists.batch(np.array([1, 0, 1])).pairs
+    assert pairs is not None
+    np.testing.assert_allclose(pairs.numpy(), expected[[1, 0, 1]], rtol=1e-6)
+
+
+def test_pairs_are_only_there_if_asked_for_and_counted() -> None:
+    log = _sessions()
+    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    assert TrainingLists.of_log(log, inputs).batch(np.arange(2)).pairs is None
+    uncounted = replace(log, pair_clicks=None)
+    assert TrainingLists.of_log(uncounted, inputs, pairs=True).batch(np.arange(2)).pairs is None
+
+
+def test_sampled_pairs_come_at_the_shares_of_the_log_and_leave_the_clicks_alone() -> None:
+    log = _sessions()
+    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    lists, without = TrainingLists.of_log(log, inputs, pairs=True), TrainingLists.of_log(log, inputs)
+    chosen = np.tile([0, 1], 10_000)
+    batch = lists.batch(chosen, sessions=np.random.default_rng(0))
+    shares = lists.batch(np.array([0, 1])).pairs
+    assert batch.pairs is not None
+    assert shares is not None
+    assert set(batch.pairs.unique().tolist()) == {0.0, 1.0}
+    np.testing.assert_allclose(batch.pairs.view(-1, 2, 4, 4).mean(0).numpy(), shares.numpy(), atol=0.02)
+    assert batch.clicks.equal(without.batch(chosen, sessions=np.random.default_rng(0)).clicks)
+
+
 def test_a_few_features_are_scaled_but_not_normalised() -> None:
     features = np.random.default_rng(0).normal(size=(40, 1)).astype(np.float32)
     scaling = FeatureScaling.fit(features)

@@ -1,5 +1,15 @@
-"""Position bias estimated from a log. No torch here."""
+"""Position bias estimated from a log, or read from a file. No torch here."""
 
+from ultr.bias.propensities import click_rate_curve, click_rate_propensities, read_propensities
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
 
-__all__ = ["SWAP_ESTIMATORS", "SwapTable", "adjacent_chain", "all_pairs", "pivot"]
+__all__ = [
+    "SWAP_ESTIMATORS",
+    "SwapTable",
+    "adjacent_chain",
+    "all_pairs",
+    "click_rate_curve",
+    "click_rate_propensities",
+    "pivot",
+    "read_propensities",
+]

@@ -6,11 +6,11 @@ import sys
 
 import typer
 
-from ultr.cli import demo, evaluate, rank, simulate, train
+from ultr.cli import demo, evaluate, methods, rank, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
-EXTRAS = {"torch": "train", "sklearn": "train", "matplotlib": "plots"}
+EXTRAS = {"torch": "train", "sklearn": "train", "matplotlib": "plots", "lightgbm": "peers", "xgboost": "peers"}
 """Which extra brings a module that may be missing."""
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("methods")(methods.methods)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("rank")(rank.rank)

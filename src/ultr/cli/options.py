@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
     from ultr.data.splits import Splits
 
-LETOR_LIKE = "letor-like"
 PARTS = ("train", "validation", "test")
 
 Data = Annotated[
     str,
     typer.Option(
         help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
-        "(yahoo, istella-s, mslr-web10k, mslr-web30k, mq2007, mq2008, tiangong-st), or an SVMlight file.",
+        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file.",
     ),
 ]
 Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]
@@ -40,23 +39,18 @@ Features = Annotated[
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
-    """The three parts of the data set that `--data` names."""
-    from ultr.data.layouts import LAYOUTS, read_layout
-    from ultr.data.letor_like import letor_like
+    """The three parts of the data set that `--data` names; letor-like has a world for each seed."""
+    from ultr.data.layouts import LAYOUTS
+    from ultr.data.source import LETOR_LIKE, Source
 
-    name, given, value = data.partition("=")
-    if name == LETOR_LIKE:
-        queries = _parse("the number of queries of letor-like", value, int) if given else 10_000
-        return letor_like(train_queries=queries, seed=seed)
+    name, given, _ = data.partition("=")
     if not given and Path(data).is_file():
         raise OptionError(f"{data} is one file without a validation part; add --validate FILE or --validate none")
-    if not given and data not in LAYOUTS:
+    if not given and name not in (LETOR_LIKE, *LAYOUTS):
         known = ", ".join([LETOR_LIKE, *LAYOUTS])
         raise OptionError(f"there is no file {data!r}; give an SVMlight file, or a data set ({known}) as NAME=FOLDER")
-    checks.one_of("data set", name, [LETOR_LIKE, *LAYOUTS])
-    if not value:
-        raise OptionError(f"data set {name} needs its folder, as in {name}=FOLDER")
-    return read_layout(name, value, fold=fold)
+    source = Source.parse(data)
+    return source.with_fold(fold if source.folder is not None else seed + 1).read()
 
 
 def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: int | None = None) -> JudgedLists:
@@ -87,7 +81,9 @@ def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of:
 def _parse(name: str, text: str, kind: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
-    value: Any = [part for part in text.split(",") if part] if get_origin(kind) is tuple else text
+    # An optional tuple is a union, in which the tuple is one of the arguments.
+    several = any(get_origin(part) is tuple for part in (kind, *get_args(kind)))
+    value: Any = [part for part in text.split(",") if part] if several else text
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

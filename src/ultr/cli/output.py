@@ -32,11 +32,13 @@ def _without_nan(content: Any) -> Any:
 
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
-    """Print rows as a table; the columns are the keys of the first one."""
-    typer.echo(title)
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    """Print rows as a table, numbers to the right; the columns are the keys of the first row."""
+    if title:
+        typer.echo(title)
+    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(rows[0]):
-        table.add_column(Text(column), justify="right" if number else "left")
+        numeric = any(row[column][:1] in tuple("0123456789.+-") for row in rows) and number > 0
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold", no_wrap=not number)
     for row in rows:
         table.add_row(*(Text(value) for value in row.values()))
     Console().print(table)

@@ -13,7 +13,7 @@ from ultr.cli import options
 
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder for the click log.")],
-    data: options.Data = options.LETOR_LIKE,
+    data: options.Data = "letor-like",
     fold: options.Fold = 1,
     part: options.Part = "train",
     clicks: Annotated[
@@ -28,6 +28,10 @@ def simulate(
     ] = 0.01,
     rankings: Annotated[int, typer.Option(help="Shown lists a query.")] = 1,
     noise: Annotated[float, typer.Option(help="How much the rankings of a query differ; 0 is not at all.")] = 0.0,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs."),
+    ] = False,
     settings: options.Set = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
@@ -58,6 +62,7 @@ def simulate(
             svm_share=svm_share,
             rankings=rankings,
             noise=noise,
+            pairs=pairs,
             seed=seed,
         )
     log.save(out, overwrite=overwrite)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
+PROPENSITIES = "propensities"
 
 
 def train(
@@ -38,6 +39,13 @@ def train(
     fold: options.Fold = 1,
     dimension: Annotated[int | None, typer.Option(help="Length of the vectors of the method vectorization.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps of the first stage.")] = None,
+    propensities: Annotated[
+        Path | None,
+        typer.Option(
+            help="For the method inverse-propensity: a file (JSON, CSV, or one number a line), or the folder of a "
+            "click log whose rankings were random."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
@@ -55,6 +63,9 @@ def train(
     kind = method_of(method)
     types = {name: hint for name, hint in get_type_hints(kind).items() if name in kind().get_params()}
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
+    if propensities is not None:
+        _check_propensities(method, types, chosen)
+        chosen[PROPENSITIES] = _propensities(propensities)
     for name, value in (("seed", seed), ("dimension", dimension), ("steps", steps)):
         if value is None:
             continue
@@ -96,6 +107,27 @@ def train(
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
         typer.echo(f"stage {stage['stage']}: {stage['steps']} steps, loss {stage['loss']:.4f}{best}")
     typer.echo(f"{out}: a ranker by the method {method}")
+
+
+def _check_propensities(method: str, types: dict[str, Any], chosen: dict[str, Any]) -> None:
+    if PROPENSITIES not in types:
+        raise OptionError(f"method {method} takes no propensities; leave --propensities out or use inverse-propensity")
+    if PROPENSITIES in chosen:
+        raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")
+
+
+def _propensities(path: Path) -> tuple[float, ...]:
+    """Those of a file, or the click rates of a log."""
+    from ultr.bias import click_rate_propensities, read_propensities
+    from ultr.data.click_log import ClickLog
+
+    if path.exists() and not path.is_dir():
+        return read_propensities(path)
+    if not (path / "manifest.json").is_file():
+        raise OptionError(
+            f"{path} is neither a file of propensities nor the folder of a click log; give --propensities one of them"
+        )
+    return tuple(click_rate_propensities(ClickLog.load(path)).tolist())
 
 
 def _summary(stage: str, history: list[Record]) -> dict[str, Any]:

@@ -76,6 +76,11 @@ class ClickLog:
     """int64 [lists], the query of each list as an index into `query_ids`."""
     query_ids: Strings
     feature_names: tuple[str, ...]
+    pair_clicks: Integers | None = None
+    """int64 [pairs], in how many impressions both documents of a pair were clicked; None = not counted.
+
+    The pairs of a list are (0, 1), (0, 2), ..., (1, 2), ... of its documents from the top, see `ragged.pair_members`.
+    """
 
     def __post_init__(self) -> None:
         for name in ("documents", "offsets", "impressions", "clicks", "queries"):
@@ -107,6 +112,20 @@ class ClickLog:
             raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
         if self.features.ndim != 2 or self.features.shape[1] != len(self.feature_names):
             raise DataError(f"{self.features.shape} features, but {len(self.feature_names)} feature names")
+        if self.pair_clicks is not None:
+            self._check_pairs(self.pair_clicks)
+
+    def _check_pairs(self, both: Integers) -> None:
+        if both.ndim != 1 or both.dtype.kind not in "iu":
+            raise DataError(f"pair_clicks of a click log must be a flat array of integers, got {both.dtype}")
+        pairs = ragged.pair_offsets(self.offsets)
+        if len(both) != pairs[-1]:
+            raise DataError(f"{pairs[-1]} pairs of documents, but {len(both)} values of pair_clicks")
+        first, second = (self.clicks[rows] for rows in ragged.pair_members(self.offsets))
+        if (both < 0).any() or (both > np.minimum(first, second)).any():
+            raise DataError("two documents cannot have fewer than no clicks together or more than either has alone")
+        if (first + second - both > np.repeat(self.impressions, np.diff(pairs))).any():
+            raise DataError("two documents have so many clicks that more of them must have been together")
 
     @classmethod
     def of(
@@ -120,6 +139,7 @@ class ClickLog:
         impressions: object | None = None,
         queries: Iterable[object] | None = None,
         feature_names: Iterable[str] | None = None,
+        pairs: bool = False,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -127,8 +147,10 @@ class ClickLog:
         Each list `i` shows the rows `documents[offsets[i]:offsets[i + 1]]` of `features`. `clicks`, `positions`
         (from 1; by default the order within the list) and any further bias factor, given by its name, have one
         value for each of these; `impressions` (by default 1) and `queries` (by default a new one for each list)
-        have one for each list. Two impressions of one list on a phone, with a click on its second document, and one
-        on a desk:
+        have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
+        then be one impression, or several with the same clicks.
+
+        Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
         >>> ClickLog.of(
         ...     features=[[0.1], [0.7], [0.4]],
@@ -175,7 +197,7 @@ class ClickLog:
                 (str(i + 1) for i in range(matrix.shape[-1])) if feature_names is None else feature_names
             ),
         )
-        return log.collapse()
+        return (log._with_pairs() if pairs else log).collapse()
 
     def __repr__(self) -> str:
         return (
@@ -211,6 +233,7 @@ class ClickLog:
             impressions=self.impressions[chosen],
             clicks=self.clicks[rows],
             queries=self.queries[chosen],
+            pair_clicks=None if self.pair_clicks is None else self.pair_clicks[self._pairs_of(chosen)],
         )
 
     def split(self, held_out: float = 0.1, *, seed: int = 0) -> tuple[ClickLog, ClickLog]:
@@ -241,11 +264,33 @@ class ClickLog:
         )
         firsts = np.unique(target, return_index=True)[1]
         merged = self.select(firsts)
-        shift = np.repeat(merged.offsets[:-1][target] - self.offsets[:-1], self.lengths)
         clicks, impressions = np.zeros_like(merged.clicks), np.zeros_like(merged.impressions)
-        np.add.at(clicks, np.arange(len(self.clicks)) + shift, self.clicks)
+        np.add.at(clicks, ragged.rows_of(target, merged.offsets), self.clicks)
         np.add.at(impressions, target, self.impressions)
-        return replace(merged, clicks=clicks, impressions=impressions)
+        pair_clicks = None
+        if self.pair_clicks is not None:
+            pair_clicks = np.zeros_like(merged.pair_clicks)
+            np.add.at(pair_clicks, merged._pairs_of(target), self.pair_clicks)
+        return replace(merged, clicks=clicks, impressions=impressions, pair_clicks=pair_clicks)
+
+    def _pairs_of(self, lists: Integers) -> Integers:
+        return ragged.rows_of(lists, ragged.pair_offsets(self.offsets))
+
+    def _with_pairs(self) -> ClickLog:
+        """The same log with its pairs counted; rows with the same clicks are summed, which keeps the pairs few."""
+        often = np.repeat(self.impressions, self.lengths)
+        unclear = np.flatnonzero((self.clicks > 0) & (self.clicks < often))
+        if len(unclear):
+            number = ragged.list_numbers(self.offsets)[unclear[0]]
+            raise DataError(
+                f"a document of list {number} was clicked in {self.clicks[unclear[0]]} of {often[unclear[0]]} "
+                "impressions, so it is not known which documents were clicked together; "
+                "give each impression a row of its own"
+            )
+        clicked = BiasFactor("clicked in this row", (self.clicks > 0).astype(np.int32), ("no", "yes"))
+        patterns = replace(self, factors=(*self.factors, clicked)).collapse()
+        first, second = (patterns.clicks[rows] for rows in ragged.pair_members(patterns.offsets))
+        return replace(patterns, factors=patterns.factors[:-1], pair_clicks=np.minimum(first, second))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the log as a folder of memory-mappable arrays and a manifest."""
@@ -254,19 +299,23 @@ class ClickLog:
                 np.save(draft / f"{name}.npy", getattr(self, name), allow_pickle=False)
             for number, factor in enumerate(self.factors):
                 np.save(draft / f"factor-{number}.npy", factor.values, allow_pickle=False)
+            if self.pair_clicks is not None:
+                np.save(draft / "pair_clicks.npy", self.pair_clicks, allow_pickle=False)
             manifest = _Manifest(
                 format=FORMAT,
                 factors=tuple(_Factor(name=factor.name, levels=factor.levels) for factor in self.factors),
                 feature_names=self.feature_names,
+                pair_clicks=self.pair_clicks is not None,
             )
-            write_json(draft / "manifest.json", manifest.model_dump())
+            write_json(draft / "manifest.json", manifest.model_dump(exclude_defaults=True))
 
     @classmethod
     def load(cls, folder: str | Path) -> ClickLog:
         """Read a saved log; its arrays stay on disk until they are used."""
         folder = Path(folder)
         manifest = _read_manifest(folder)
-        arrays = {name: _map(folder / f"{name}.npy") for name in _ARRAYS}
+        names = (*_ARRAYS, "pair_clicks") if manifest.pair_clicks else _ARRAYS
+        arrays = {name: _map(folder / f"{name}.npy") for name in names}
         factors = tuple(
             BiasFactor(factor.name, _map(folder / f"factor-{number}.npy"), factor.levels)
             for number, factor in enumerate(manifest.factors)
@@ -279,8 +328,10 @@ class ClickLog:
     def fingerprint(self) -> str:
         """A short name for the exact content."""
         values = [factor.values for factor in self.factors]
+        pairs = [] if self.pair_clicks is None else [self.pair_clicks]
         names = [np.array([factor.name, *factor.levels]) for factor in self.factors]
-        return fingerprint(*(getattr(self, name) for name in _ARRAYS), *values, *names, np.array(self.feature_names))
+        arrays = [getattr(self, name) for name in _ARRAYS]
+        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *pairs)
 
 
 class _Factor(BaseModel):
@@ -294,6 +345,7 @@ class _Manifest(BaseModel):
     format: str
     factors: tuple[_Factor, ...]
     feature_names: tuple[str, ...]
+    pair_clicks: bool = False
 
 
 def _read_manifest(folder: Path) -> _Manifest:

@@ -59,6 +59,7 @@ LAYOUTS = {
     for layout in (
         Layout("yahoo", 700, 4, (Arrangement(("set1.train.txt",), ("set1.valid.txt",), ("set1.test.txt",)),)),
         Layout("istella-s", 220, 4, (_ONE_FILE_A_PART, _SAMPLE)),
+        Layout("mslr", 136, 4, (_FOLDS,), folds=5),
         Layout("mslr-web10k", 136, 4, (_FOLDS,), folds=5),
         Layout("mslr-web30k", 136, 4, (_FOLDS,), folds=5),
         Layout("mq2007", 46, 2, (_FOLDS, _ROTATED), folds=5),

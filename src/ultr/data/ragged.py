@@ -58,6 +58,39 @@ def rows_of(lists: Integers, offsets: Integers) -> Integers:
     return rows
 
 
+def following(offsets: Integers) -> Integers:
+    """How many values of its own list follow each value.
+
+    >>> following(np.array([0, 3, 5])).tolist()
+    [2, 1, 0, 1, 0]
+    """
+    after: Integers = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1]) - 1
+    return after
+
+
+def pair_offsets(offsets: Integers) -> Integers:
+    """The offsets of the pairs of each list; n values have n (n - 1) / 2.
+
+    >>> pair_offsets(np.array([0, 3, 5])).tolist()
+    [0, 3, 4]
+    """
+    lengths = np.diff(offsets)
+    return from_lengths(lengths * (lengths - 1) // 2)
+
+
+def pair_members(offsets: Integers) -> tuple[Integers, Integers]:
+    """The rows of both values of each pair within a list, in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    >>> [rows.tolist() for rows in pair_members(np.array([0, 3, 5]))]
+    [[0, 0, 1, 3], [1, 2, 2, 4]]
+    """
+    after = following(offsets)
+    first = np.repeat(np.arange(len(after)), after)
+    starts = np.repeat(from_lengths(after)[:-1], after)
+    second: Integers = first + 1 + np.arange(len(first)) - starts
+    return first, second
+
+
 def pad(
     values: npt.NDArray[Scalar], offsets: Integers, *, width: int | None = None, fill: Any = 0
 ) -> npt.NDArray[Scalar]:

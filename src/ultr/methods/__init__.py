@@ -5,6 +5,7 @@ from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.pair_debias import PairDebias
 from ultr.methods.registry import METHODS, load, method
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.vectorization import Vectorization
@@ -16,6 +17,7 @@ __all__ = [
     "ClickBaseline",
     "InversePropensity",
     "LabelBaseline",
+    "PairDebias",
     "RegressionEM",
     "Vectorization",
     "load",

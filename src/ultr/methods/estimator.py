@@ -48,7 +48,7 @@ class Estimator(ABC):
     hidden: tuple[int, ...] = (512, 256, 128)
     """Sizes of the relevance network's hidden layers."""
     recipe: str = "collapsed"
-    """`collapsed`: click rates of whole lists with Adam. `paper`: sampled sessions with AdaGrad."""
+    """`collapsed` and `collapsed-adagrad`: click rates of whole lists. `paper`: sampled sessions with AdaGrad."""
     steps: int | None = None
     """Steps before the base network's own, where a method has one; by default the recipe's."""
     learning_rate: float | None = None
@@ -60,6 +60,7 @@ class Estimator(ABC):
     patience: int | None = None
     """Stop a stage after so many validations in a row without a new best one; by default never."""
     seed: int = 0
+    """Of the first weights, the batches and the sampled sessions."""
 
     @abstractmethod
     def build(self, shape: Shape, generator: torch.Generator) -> nn.Module:
@@ -131,9 +132,10 @@ class Estimator(ABC):
         bounds = np.array([0, len(features)]) if offsets is None else np.asarray(offsets)
         ragged.check_offsets(bounds, len(features), what="candidates")
         network: Any = self.network_
-        return score_lists(network.score, self._inputs(features), bounds)
+        return score_lists(network.score, self.inputs(features), bounds)
 
-    def _inputs(self, features: Floats) -> Inputs:
+    def inputs(self, features: Floats) -> Inputs:
+        """Candidates as the network takes them; what it cannot take is a `DataError`."""
         matrix = np.asarray(features, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names_):
             raise DataError(
@@ -153,7 +155,7 @@ class Estimator(ABC):
             raise OptionError(f"{type(self).__name__} does not model clicks, so there is nothing to compare with a log")
         if (log.feature_names, _factors(log)) != (self.feature_names_, self.factors_):
             raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
-        lists = TrainingLists.of_log(log, self._inputs(log.features))
+        lists = TrainingLists.of_log(log, self.inputs(log.features))
         network: Any = self.network_
         parts = [np.empty(0)]
         with torch.no_grad():

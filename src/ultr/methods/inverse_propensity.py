@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.bias import SWAP_ESTIMATORS, SwapTable
-from ultr.errors import DataError, OptionError
+from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
+from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
 from ultr.methods.network import Shape
@@ -58,7 +58,7 @@ class InversePropensity(Estimator):
     name: ClassVar[str] = "inverse-propensity"
 
     propensities: tuple[float, ...] | None = None
-    """By position from the first, in any unit; by default estimated."""
+    """By position from the first, in any unit (`read_propensities` reads a file); by default estimated."""
     estimator: str = "all-pairs"
     """How to estimate them: pivot, adjacent-chain, all-pairs, or click-rate for a randomised log."""
     smallest: float = 0.01
@@ -78,9 +78,15 @@ class InversePropensity(Estimator):
 
     def stages(self, network: WeightedNetwork, lists: TrainingLists) -> Sequence[Stage]:
         """One stage, on the weighted clicks."""
+        positions = len(network.propensities)
+        if self.propensities is not None and len(self.propensities) < positions:
+            raise OptionError(
+                f"the log shows {positions} positions, but {len(self.propensities)} propensities are given; "
+                "give one for each position"
+            )
 
         def begin() -> None:
-            found = self._propensities(lists, len(network.propensities))
+            found = self._propensities(lists, positions)
             network.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
 
         steps = self.first_stage_steps()
@@ -100,21 +106,11 @@ class InversePropensity(Estimator):
 
     def _propensities(self, lists: TrainingLists, positions: int) -> Doubles:
         if self.propensities is not None:
-            if len(self.propensities) < positions:
-                raise OptionError(
-                    f"the log shows {positions} positions, but {len(self.propensities)} propensities are given"
-                )
             return np.array(self.propensities[:positions], dtype=np.float64)
         impressions = np.repeat(lists.weights, np.diff(lists.offsets))
         clicks = lists.clicks.astype(np.float64) * impressions
-        if self.estimator != CLICK_RATE:
-            shown = (lists.documents, lists.factors[:, 0] + 1, impressions, clicks)
-            return SWAP_ESTIMATORS[self.estimator](SwapTable.of(*shown, positions_shown=positions))
-        clicked = np.bincount(lists.factors[:, 0], clicks, minlength=positions)
-        shown_at = np.bincount(lists.factors[:, 0], impressions, minlength=positions)
-        rates: Doubles = clicked / np.maximum(shown_at, 1)
-        if not rates.all():
-            raise DataError(
-                f"position {np.flatnonzero(rates == 0)[0] + 1} has no click, so it has no click rate to go by"
-            )
-        return rates
+        places = lists.factors[:, 0] + 1
+        if self.estimator == CLICK_RATE:
+            return click_rate_curve(places, impressions, clicks, positions_shown=positions)
+        table = SwapTable.of(lists.documents, places, impressions, clicks, positions_shown=positions)
+        return SWAP_ESTIMATORS[self.estimator](table)

@@ -12,12 +12,22 @@ from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.pair_debias import PairDebias
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.vectorization import Vectorization
 
 METHODS: dict[str, type[Estimator]] = {
     method.name: method
-    for method in (Vectorization, Affine, DLA, RegressionEM, InversePropensity, ClickBaseline, LabelBaseline)
+    for method in (
+        Vectorization,
+        Affine,
+        DLA,
+        RegressionEM,
+        PairDebias,
+        InversePropensity,
+        ClickBaseline,
+        LabelBaseline,
+    )
 }
 
 

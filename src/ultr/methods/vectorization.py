@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ultr import checks
-from ultr.arrays import Floats
+from ultr.arrays import Floats, Integers
+from ultr.data import ragged
 from ultr.errors import OptionError
 from ultr.losses import gaussian_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
@@ -149,6 +150,24 @@ class Vectorization(Estimator):
         assert isinstance(self.network_, VectorNetwork)
         tables = self.network_.observation.tables
         return {name: table.detach().numpy() for (name, _), table in zip(self.factors_, tables, strict=True)}
+
+    @torch.no_grad()
+    def relevance_embeddings(self, features: Floats) -> Floats:
+        """r(x) of each candidate, [candidates, dimension]."""
+        self.check_fitted()
+        assert isinstance(self.network_, VectorNetwork)
+        embeddings: Floats = self.network_.relevance(self.inputs(features).gather(torch.arange(len(features)))).numpy()
+        return embeddings
+
+    @torch.no_grad()
+    def base_vectors(self, features: Floats, offsets: Integers) -> Floats:
+        """The base vector of each query, [queries, dimension]."""
+        self.check_fitted()
+        assert isinstance(self.network_, VectorNetwork)
+        ragged.check_offsets(offsets, len(features), what="candidates")
+        mask = torch.from_numpy(ragged.mask(offsets, width=int(np.diff(offsets).max(initial=1))))
+        inputs = self.inputs(features).gather(torch.arange(len(features)))
+        return self.network_.base_vectors(inputs, mask).numpy()
 
     def build(self, shape: Shape, generator: torch.Generator) -> VectorNetwork:
         """The three networks."""

@@ -14,10 +14,12 @@ from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
 from ultr.simulation.ranking_svm import RankingSVM
-from ultr.simulation.shown import shown_lists
+from ultr.simulation.shown import ShownLists, shown_lists
 
 MOST_IMPRESSIONS = 10**15
 """More would not fit into the counts once they are summed."""
+SESSIONS_AT_ONCE = 100_000
+"""How many sessions are held in memory when they are drawn one by one."""
 
 
 def simulate(
@@ -28,13 +30,14 @@ def simulate(
     svm_share: float = 0.01,
     rankings: int = 1,
     noise: float = 0.0,
+    pairs: bool = False,
     seed: int = 0,
 ) -> ClickLog:
     """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries."""
     svm = RankingSVM.fit(judged, share=svm_share, seed=seed)
     scores = svm.score(judged.features)
     return simulate_log(
-        judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=noise, seed=seed
+        judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=noise, pairs=pairs, seed=seed
     )
 
 
@@ -46,31 +49,61 @@ def simulate_log(
     impressions: int,
     rankings: int = 1,
     noise: float = 0.0,
+    pairs: bool = False,
     seed: int = 0,
 ) -> ClickLog:
     """The collapsed log of `impressions` sessions on the lists that `scores` put in order.
 
     Each query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have
-    the same number of impressions, give or take one.
+    the same number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked
+    together. Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others
+    than without.
     """
     if len(scores) != judged.documents:
         raise DataError(f"{judged.documents} judged documents, but {len(scores)} scores")
     shown = shown_lists(scores, judged.offsets, positions=model.positions, rankings=rankings, noise=noise, seed=seed)
     each = _spread(impressions, lists=len(shown.queries), seed=seed)
     labels = ragged.pad(judged.labels[shown.documents], shown.offsets, width=model.positions, fill=-1)
-    counts = model.counts(labels, each, generator(seed, "clicks"), max_label=judged.max_label)
+    pair_clicks = None
+    if pairs:
+        clicks, pair_clicks = _draw_sessions(model, labels, shown, each, max_label=judged.max_label, seed=seed)
+    else:
+        counts = model.counts(labels, each, generator(seed, "clicks"), max_label=judged.max_label)
+        clicks = counts[ragged.mask(shown.offsets, width=model.positions)]
     log = ClickLog(
         features=judged.features,
         documents=shown.documents,
         offsets=shown.offsets,
         factors=(position_factor(shown.positions, count=model.positions),),
         impressions=each,
-        clicks=counts[ragged.mask(shown.offsets, width=model.positions)],
+        clicks=clicks,
         queries=shown.queries,
         query_ids=judged.query_ids,
         feature_names=judged.feature_names,
+        pair_clicks=pair_clicks,
     )
     return log.collapse()
+
+
+def _draw_sessions(
+    model: ClickModel, labels: Integers, shown: ShownLists, each: Integers, *, max_label: int, seed: int
+) -> tuple[Integers, Integers]:
+    """The clicks on each shown document and on each pair of them, from sessions drawn one by one."""
+    random = generator(seed, "sessions")
+    # The pairs that a shown document is the upper one of lie together, in the order of the lower ones.
+    pair_starts = ragged.from_lengths(ragged.following(shown.offsets))
+    clicks, pair_clicks = np.zeros(len(shown.documents), dtype=np.int64), np.zeros(pair_starts[-1], dtype=np.int64)
+    ends = np.cumsum(each)
+    for start in range(0, int(ends[-1]), SESSIONS_AT_ONCE):
+        lists = np.searchsorted(ends, np.arange(start, min(start + SESSIONS_AT_ONCE, ends[-1])), side="right")
+        clicked = model.sessions(labels[lists], random, max_label=max_label)
+        session, column = np.nonzero(clicked)
+        rows = shown.offsets[lists[session]] + column
+        together = ragged.pair_members(ragged.from_lengths(np.count_nonzero(clicked, axis=1)))
+        first, second = (rows[members] for members in together)
+        np.add.at(clicks, rows, 1)
+        np.add.at(pair_clicks, pair_starts[first] + second - first - 1, 1)
+    return clicks, pair_clicks
 
 
 def shown_documents(judged: JudgedLists, log: ClickLog) -> JudgedLists:

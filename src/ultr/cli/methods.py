@@ -1,0 +1,65 @@
+"""`ultr methods`: what can be trained."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultr.cli import options
+
+if TYPE_CHECKING:
+    from ultr.methods.estimator import Estimator
+
+
+def methods(
+    method: Annotated[str | None, typer.Argument(help="Name of a method, to see all about it.")] = None,
+    json: options.Json = False,
+) -> None:
+    """List the methods, or show the formula, the paper and every option of one.
+
+    Example: `ultr methods vectorization`
+    """
+    from ultr.cli.output import print_json, print_table
+    from ultr.methods import METHODS
+    from ultr.methods import method as method_of
+
+    if method is None:
+        rows = [_row(kind) for kind in METHODS.values()]
+        if json:
+            print_json(rows)
+        else:
+            print_table(rows, title="")
+            typer.echo("ultr methods NAME: formula, paper and options of one")
+        return
+    content = _whole(method_of(method))
+    if json:
+        print_json(content)
+        return
+    typer.echo(f"{content['name']} (class {content['class']}) learns from {content['learns_from']}\n")
+    typer.echo(f"{content['docstring']}\n\nOptions, for --set NAME=VALUE or as arguments of {content['class']}:")
+    for option in content["options"]:
+        typer.echo(f"\n  {option['name']}: {option['type']} = {option['default']!r}")
+        if option["description"]:
+            typer.echo(f"      {option['description']}")
+
+
+def _row(kind: type[Estimator]) -> dict[str, str]:
+    from ultr.methods import description
+
+    return {
+        "name": kind.name,
+        "class": kind.__name__,
+        "learns_from": description.source(kind),
+        "summary": description.summary(kind),
+    }
+
+
+def _whole(kind: type[Estimator]) -> dict[str, Any]:
+    from inspect import getdoc
+
+    from ultr.methods import description
+
+    listed = [asdict(option) for option in description.options(kind)]
+    return {**_row(kind), "docstring": getdoc(kind), "options": listed}

@@ -1,0 +1,141 @@
+"""PairDebias: the pair-wise loss on clicks, weighted for the positions of both documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.errors import DataError
+from ultr.losses import softmax_cross_entropy
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.methods.scalar import ScalarNetwork
+from ultr.train.inputs import Inputs
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.stage import Stage
+
+_SMALLEST = 1e-3
+"""No t+ or t- moves below this, so that a position without a click in many batches still has a finite weight."""
+
+
+class PairNetwork(ScalarNetwork):
+    """f(x), and the bias of clicks, t+, and of skips, t-, by position."""
+
+    t_plus: Tensor
+    t_minus: Tensor
+
+    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__(shape.features, hidden, generator)
+        self.register_buffer("t_plus", torch.ones(shape.levels[0]))
+        self.register_buffer("t_minus", torch.ones(shape.levels[0]))
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """f(x) + log t+, [lists, width]."""
+        return super().click_logits(batch) + batch.pad(self.t_plus[batch.factors[:, 0]].log())
+
+    def click_loss(self, batch: Batch) -> Tensor:
+        """Cross-entropy of the clicks, what held-out clicks are judged by, [lists]."""
+        return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
+
+    def debiased_loss(self, batch: Batch) -> Tensor:
+        """The debiased loss of each list's pairs, [lists]."""
+        of_clicked, of_skipped = self._weights(batch)
+        return (self.pair_losses(batch) * of_clicked * of_skipped).sum(dim=(1, 2))
+
+    def update_bias(self, batch: Batch, rate: float, norm: float) -> None:
+        """Move t+ and t- towards what minimises the batch's regularised loss, each with the other as it was."""
+        losses, (of_clicked, of_skipped) = self.pair_losses(batch), self._weights(batch)
+        by_document = (losses * of_skipped).sum(dim=2), (losses * of_clicked).sum(dim=1)
+        positions = batch.factors[:, 0]
+        seen = torch.bincount(positions, minlength=len(self.t_plus)) > 0
+        for bias, sums in zip((self.t_plus, self.t_minus), by_document, strict=True):
+            total = torch.bincount(positions, sums[batch.mask].double(), minlength=len(bias))
+            if total[0] > 0:
+                best = (total / total[0]).pow(1 / (norm + 1)).clamp(min=_SMALLEST)
+                bias.lerp_(best.to(bias.dtype).where(seen, bias), rate)
+
+    def pair_losses(self, batch: Batch) -> Tensor:
+        """How often i was clicked and not j, times log(1 + exp(f_j - f_i)), [lists, width, width]."""
+        assert batch.pairs is not None
+        scores = super().click_logits(batch)
+        return batch.pairs * functional.softplus(scores[:, None, :] - scores[:, :, None])
+
+    def _weights(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """1 / t+ of the clicked document, [lists, width, 1], and 1 / t- of the skipped one, [lists, 1, width]."""
+        positions = batch.factors[:, 0]
+        return batch.pad(1 / self.t_plus[positions])[:, :, None], batch.pad(1 / self.t_minus[positions])[:, None, :]
+
+
+@dataclass(kw_only=True, eq=False)
+class PairDebias(Estimator):
+    """Pair-wise debiasing: clicked documents against skipped ones, with a bias of clicks and one of skips.
+
+        L = sum_{i clicked, j not} L_ij / (t+_p(i) t-_p(j)),   L_ij = log(1 + exp(f(x_j) - f(x_i)))
+
+    After each step, t+ and t- move towards what minimises the loss under a regularisation of norm p:
+
+        t+_i = [ S+_i / S+_1 ]^(1/(p+1)),   S+_i = sum of L_ij / t-_j over the pairs clicked at position i
+        t-_j = [ S-_j / S-_1 ]^(1/(p+1)),   S-_j = sum of L_ij / t+_i over the pairs skipped at position j
+
+    It assumes P(click) = t+ P(relevant) and P(no click) = t- P(not relevant). No model of examination has the second,
+    so t+ and t- are weights that help, and there is nothing true for them to recover. Position is the only bias factor
+    it knows. The log must count which documents were clicked together, since only then it is known who was skipped.
+
+    Hu, Wang, Peng, Li: Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm, WWW 2019; with a network
+    in the place of the trees.
+    """
+
+    name: ClassVar[str] = "pair-debias"
+
+    em_rate: float = 0.05
+    """How far a step moves t+ and t- towards the batch's estimate."""
+    norm: float = 1.0
+    """The p of the regularisation; the larger, the closer t+ and t- stay to 1."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.share("em_rate", self.em_rate)
+        checks.not_negative("norm", self.norm)
+
+    def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
+        """The lists of the log with their pairs."""
+        return TrainingLists.of_log(data, inputs, pairs=True)
+
+    def build(self, shape: Shape, generator: torch.Generator) -> PairNetwork:
+        """A relevance network, and t+ and t- for each position."""
+        return PairNetwork(shape, self.hidden, generator)
+
+    def stages(self, network: PairNetwork, lists: TrainingLists) -> Sequence[Stage]:
+        """One stage: the gradient for f, the closed form for t+ and t-."""
+        if lists.pairs is None:
+            raise DataError(
+                "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
+                "or build it with ClickLog.of(..., pairs=True)"
+            )
+        if not lists.pairs.any():
+            raise DataError("no impression clicks one document and not another, so there is nothing to learn from")
+        return [
+            Stage(
+                "pairs",
+                self.first_stage_steps(),
+                network.debiased_loss,
+                (network,),
+                network.score,
+                held_out=network.click_loss,
+                update=lambda batch: network.update_bias(batch, self.em_rate, self.norm),
+            )
+        ]
+
+    def propensities(self) -> tuple[Doubles, Doubles]:
+        """The learned t+ and t- by position, those of the first position being 1."""
+        self.check_fitted()
+        assert isinstance(self.network_, PairNetwork)
+        return self.network_.t_plus.double().numpy(), self.network_.t_minus.double().numpy()
