@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -40,20 +41,30 @@ def sizes(name: str, value: object) -> tuple[int, ...]:
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+    if not 0 < (number := _number(value)) < math.inf:
         raise OptionError(f"{name} must be a number above 0, got {value!r}")
-    return float(value)
+    return number
 
 
 def not_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
+    if not 0 <= (number := _number(value)) < math.inf:
         raise OptionError(f"{name} must be a number of at least 0, got {value!r}")
-    return float(value)
+    return number
 
 
 def share(name: str, value: object) -> float:
     """`value` as a float in (0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+    if not 0 < (number := _number(value)) <= 1:
         raise OptionError(f"{name} must be a share in (0, 1], got {value!r}")
-    return float(value)
+    return number
+
+
+def _number(value: object) -> float:
+    """`value` as a float; NaN for what is no number, and infinity for what is too large."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

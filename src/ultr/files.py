@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -84,7 +85,20 @@ def new_file(path: str | Path) -> Iterator[Path]:
 def write_json(path: str | Path, content: Any) -> None:
     """Write `content` as JSON, whole or not at all."""
     with new_file(path) as draft:
-        draft.write_text(json.dumps(content, indent=2) + "\n")
+        draft.write_text(as_json(content) + "\n")
+
+
+def as_json(content: Any) -> str:
+    """`content` as JSON text, null for what is no finite number: JSON knows no NaN."""
+    return json.dumps(_without_nan(content), indent=2, allow_nan=False)
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def read_json(path: str | Path) -> Any:

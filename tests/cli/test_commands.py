@@ -69,7 +69,7 @@ def candidates(model: Path) -> Path:
 
 def test_help_names_every_command() -> None:
     text = ultr("--help").stdout
-    for command in ("demo", "simulate", "methods", "train", "evaluate", "rank"):
+    for command in ("demo", "simulate", "methods", "train", "evaluate", "rank", "reproduce"):
         assert command in text
         assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
 
@@ -147,6 +147,21 @@ def test_pairs_are_counted_on_demand(tmp_path: Path) -> None:
     )
     assert "simulate it with --pairs" in refused.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_the_experiments_are_listed() -> None:
+    names = [row["experiment"] for row in json.loads(ultr("reproduce", "--json").stdout)]
+    assert {"real-clicks", "trust-bias", "dimension", "embeddings", "projection"} <= set(names)
+    assert "real-clicks" in ultr("reproduce").stdout
+
+
+def test_an_experiment_without_training_prints_and_writes_its_tables(tmp_path: Path) -> None:
+    result = ultr("reproduce", "click-matrix", "--out", tmp_path)
+    assert "singular value" in result.stdout
+    assert str(tmp_path / "click-matrix") in result.stdout
+    assert json.loads((tmp_path / "click-matrix" / "results.json").read_text())[0]["clicks"] == "real"
+    again = json.loads(ultr("reproduce", "click-matrix", "--out", tmp_path, "--json").stdout)
+    assert again["findings"][0]["singular_values"][0] == pytest.approx(1.40, abs=0.005)
 
 
 def test_labels_are_learned_from_data(tmp_path: Path) -> None:
@@ -280,6 +295,14 @@ BAD = [
     (["evaluate", "{model}"], "nothing to evaluate on"),
     (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
     (["rank", "{model}", "{bad}"], "bad.txt"),
+    (["reproduce", "real-click"], "did you mean 'real-clicks'"),
+    (["reproduce", "nowhere.toml"], "cannot read nowhere.toml"),
+    (["reproduce", "real-clicks", "--data", "mq2007=nowhere", "--out", "{out}"], "there is no folder nowhere"),
+    (["reproduce", "real-clicks", "--data", "mq20007=x", "--out", "{out}"], "did you mean 'mq2007'"),
+    (["reproduce", "real-clicks", "--seeds", "0;1", "--out", "{out}"], "--seeds takes numbers"),
+    (["reproduce", "real-clicks", "--workers", "0", "--out", "{out}"], "workers must be an integer of at least 1"),
+    (["reproduce", "click-matrix", "--out", "{bad}"], "bad.txt is a file, not a folder"),
+    (["reproduce", "click-matrix", "--quick", "--out", "{out}"], "no table [quick]"),
     (["rank", "{model}", "{bad}", "--out", "{bad}"], "bad.txt exists; give another --out or --overwrite"),
     (["train", "click", "--log", "{log}", "--out", "{bad}/model"], "bad.txt/model"),
     (

@@ -30,7 +30,7 @@ CHANGES: dict[str, Any] = {
     "hidden": (8,),
     "recipe": "paper",
     "steps": 20,
-    "learning_rate": 0.01,
+    "learning_rate": 0.02,
     "batch_size": 16,
     "seed": 1,
     "dimension": 2,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,19 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ultr.data.click_log import ClickLog
+from ultr.files import as_json
 
 
 def print_json(content: Any) -> None:
     """Print JSON and nothing else; what has no value is null."""
-    typer.echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
-
-
-def _without_nan(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _without_nan(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+    typer.echo(as_json(content))
 
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:

@@ -22,7 +22,7 @@ class Source:
     name: str
     folder: str | None = None
     """Where its files are; None for letor-like, which is generated."""
-    queries: int | None = None
+    queries: int = QUERIES
     """Training queries of letor-like."""
     fold: int = 1
     """The folds of letor-like are generated from different seeds."""
@@ -35,7 +35,9 @@ class Source:
         if name == LETOR_LIKE:
             if given and not value.isdecimal():
                 raise OptionError(f"letor-like takes a number of queries, as in letor-like=10000, got {value!r}")
-            return cls(name, queries=int(value) if given else None)
+            return cls(
+                name, queries=checks.integer("queries of letor-like", int(value), at_least=10) if given else QUERIES
+            )
         if not value:
             raise OptionError(f"data set {name} needs its folder, as in {name}=FOLDER")
         return cls(name, value)
@@ -51,7 +53,7 @@ class Source:
     def fingerprint(self) -> str:
         """A short name for the exact content; generated lists are named by what they are generated from."""
         if self.folder is None:
-            return f"{self.name} {self.queries or QUERIES} {self.fold}"
+            return f"{self.name} {self.queries} {self.fold}"
         splits = self.read()
         return " ".join(part.fingerprint() for part in (splits.train, splits.validation, splits.test))
 
@@ -59,5 +61,5 @@ class Source:
 @lru_cache(maxsize=1)
 def _read(source: Source) -> Splits:
     if source.folder is None:
-        return letor_like(train_queries=source.queries or QUERIES, seed=source.fold - 1)
+        return letor_like(train_queries=source.queries, seed=source.fold - 1)
     return read_layout(source.name, source.folder, fold=source.fold)

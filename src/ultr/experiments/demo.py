@@ -12,7 +12,8 @@ from ultr.clicks.registry import click_model
 from ultr.data.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
-from ultr.experiments.plots import save_demo_plot
+from ultr.experiments import plots
+from ultr.experiments.tables import markdown
 from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
@@ -47,9 +48,7 @@ class DemoResult:
 
     def as_markdown(self) -> str:
         """The rows as a Markdown table."""
-        rows = self.rows()
-        lines = [" | ".join(rows[0]), " | ".join("---" for _ in rows[0]), *(" | ".join(row.values()) for row in rows)]
-        return "".join(f"| {line} |\n" for line in lines)
+        return markdown(self.rows())
 
     def as_json(self) -> dict[str, Any]:
         """The figures."""
@@ -100,5 +99,7 @@ def run(
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
         (draft / "results.md").write_text(result.as_markdown())
-        save_demo_plot(draft / "demo", evaluations, plane.observation_embeddings()["position"], measure=MAIN)
+        figure = plots.demo(evaluations, plane.observation_embeddings()["position"], measure=MAIN)
+        figure.savefig(draft / "demo.svg")
+        figure.savefig(draft / "demo.png", dpi=150)
     return result

@@ -1,45 +1,198 @@
-"""Plots of experiments, as SVG and PNG."""
+"""Plots of experiments."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ultr.arrays import Floats
-from ultr.evaluation import Evaluation
+import numpy as np
 
-GREY, BLUE, GREEN = "#9aa0a6", "#3b6fb6", "#4d9a5f"
+from ultr.arrays import Doubles, Floats
+from ultr.experiments.results import OURS, UPPER, Line, Results
+from ultr.experiments.spec import REFERENCES
+from ultr.experiments.tables import CHOSEN_BY
+from ultr.methods.vectorization import Vectorization
 
-
-def save_demo_plot(path: Path, evaluations: dict[str, Evaluation], observation: Floats, *, measure: str) -> None:
-    """How good each ranker is, and the observation embedding that was learned for each position, [positions, 2]."""
+if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.6, 3.6), layout="constrained")
-    quality, plane = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    from ultr.evaluation import Evaluation
 
+Figures: TypeAlias = "dict[str, Figure]"
+GREY, BLUE, GREEN, ORANGE = "#9aa0a6", "#3b6fb6", "#4d9a5f", "#d98032"
+
+
+def name(clicks: str, label: str) -> str:
+    """The name of the file for the figure of one ranker in one click setting.
+
+    >>> name("real", "Vectorization d=2")
+    'real-clicks-vectorization-d-2'
+    """
+    return "-".join([clicks, "clicks", *re.findall("[a-z0-9]+", label.lower())])
+
+
+def demo(evaluations: dict[str, Evaluation], observation: Floats, *, measure: str) -> Figure:
+    """How good each ranker is, and the observation embedding that was learned for each position, [positions, 2]."""
+    figure, (left, right) = _figure(9.6, 3.6, columns=2, width_ratios=(1.1, 1))
     names = list(evaluations)
     colours = [GREY, *[BLUE] * (len(names) - 2), GREEN]
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
         interval = evaluations[name].interval(measure)
-        quality.plot([interval.low, interval.high], [row, row], color=colour, linewidth=6, alpha=0.35)
-        quality.plot(interval.mean, row, "o", color=colour, markersize=9)
-        quality.annotate(f"{interval.mean:.3f}", (interval.mean, row), (0, 9), textcoords="offset points", ha="center")
-    quality.set_yticks(range(len(names)), names)
-    quality.set_ylim(len(names) - 0.5, -0.7)
-    quality.margins(x=0.1)
-    quality.set_xlabel(f"{measure} on judged test queries, 95 % interval")
-    quality.set_title("How good is the ranker?", loc="left")
+        left.plot([interval.low, interval.high], [row, row], color=colour, linewidth=6, alpha=0.35)
+        left.plot(interval.mean, row, "o", color=colour, markersize=9)
+        left.annotate(f"{interval.mean:.3f}", (interval.mean, row), (0, 9), textcoords="offset points", ha="center")
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(len(names) - 0.5, -0.7)
+    left.margins(x=0.1)
+    left.set_xlabel(f"{measure} on judged test queries, 95 % interval")
+    left.set_title("How good is the ranker?", loc="left")
 
-    plane.plot(*observation.T, color=GREY, linewidth=1, zorder=1)
-    plane.scatter(*observation.T, s=40, color=BLUE, zorder=2)
+    right.plot(*observation.T, color=GREY, linewidth=1, zorder=1)
+    right.scatter(*observation.T, s=40, color=BLUE, zorder=2)
     for position, point in enumerate(observation, start=1):
-        plane.annotate(str(position), point, textcoords="offset points", xytext=(6, 4), fontsize=9)
-    plane.margins(0.12)
-    plane.set_xlabel("$o_1$")
-    plane.set_ylabel("$o_2$")
-    plane.set_title("What it learned about each position", loc="left")
+        right.annotate(str(position), point, textcoords="offset points", xytext=(6, 4), fontsize=9)
+    right.margins(0.12)
+    right.set_xlabel("$o_1$")
+    right.set_ylabel("$o_2$")
+    right.set_title("What it learned about each position", loc="left")
+    return figure
 
-    for axes in (quality, plane):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path.with_suffix(".svg"))
-    figure.savefig(path.with_suffix(".png"), dpi=150)
+
+def quality(results: Sequence[Results]) -> Figure:
+    """The main measure of every ranker, each seed a small dot; the ways of choosing weights in their own colours."""
+    first = results[0]
+    labels = [line.label for line in first.lines if line.contender.method != "click-model"]
+    figure, axes = _figure(7.2, 0.34 * len(labels) + 1.2)
+    for number, (found, colour) in enumerate(zip(results, (BLUE, ORANGE), strict=False)):
+        shift = 0.14 * (2 * number - len(results) + 1)
+        for line in found.lines:
+            if line.label not in labels:
+                continue
+            row, values = labels.index(line.label) + shift, line.by_seed(found.main)
+            axes.plot(values, np.full(len(values), row), "o", color=colour, markersize=3, alpha=0.4)
+            axes.plot(line.mean(found.main), row, "D", color=_colour(line, colour), markersize=6)
+        axes.plot([], [], "D", color=colour, label=f"weights chosen by {CHOSEN_BY[found.validation]}")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_xlabel(first.measures[first.main])
+    axes.set_title(f"{first.clicks} clicks", loc="left")
+    if len(results) > 1:
+        axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def dimension_curve(results: Sequence[Results]) -> Figure:
+    """The main measure over the dimension, with its deviation as a band and the other rankers as lines."""
+    first = results[0]
+    figure, axes = _figure(5.4, 3.8)
+    for found, colour in zip(results, (BLUE, ORANGE), strict=False):
+        ours = [line for line in found.lines if line.contender.method == OURS]
+        dimensions = np.array([line.contender.options.get("dimension", Vectorization.dimension) for line in ours])
+        mean = np.array([line.mean(found.main) for line in ours])
+        deviation = np.nan_to_num([line.deviation(found.main) for line in ours])
+        axes.plot(dimensions, mean, "o-", color=colour, label=f"Vectorization, chosen by {CHOSEN_BY[found.validation]}")
+        axes.fill_between(dimensions, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
+        axes.set_xticks(dimensions)
+    for line, style in zip((each for each in first.lines if each.contender.method != OURS), _STYLES, strict=False):
+        axes.axhline(line.mean(first.main), color=GREY, linestyle=style, linewidth=1, label=line.label)
+    axes.set_xlabel("dimension")
+    axes.set_ylabel(first.measures[first.main])
+    axes.set_title(f"{first.clicks} clicks", loc="left")
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def plane(relevance: Doubles, labels: Doubles, observation: Doubles, base: Doubles, *, title: str) -> Figure:
+    """Documents by grade, the direction of each position dotted, that of the mean base vector solid."""
+    figure, axes = _figure(5.6, 4.8)
+    shown = np.random.default_rng(0).permutation(len(relevance))[:4_000]
+    dots = axes.scatter(*relevance[shown].T, c=labels[shown], s=5, cmap="viridis_r", alpha=0.6, linewidths=0)
+    reach = float(np.quantile(np.linalg.norm(relevance, axis=1), 0.98))
+    import matplotlib as mpl
+
+    colours = mpl.colormaps["autumn"](np.linspace(0, 0.85, len(observation)))
+    for position, (vector, colour) in enumerate(zip(observation, colours, strict=True), start=1):
+        end = vector / np.linalg.norm(vector) * reach
+        axes.plot([-end[0], end[0]], [-end[1], end[1]], ":", color=colour, linewidth=1.2, zorder=3)
+        axes.annotate(str(position), end, fontsize=8, color=colour, ha="center", va="center", zorder=4)
+    mean = base.mean(axis=0)
+    end = mean / np.linalg.norm(mean) * reach
+    axes.plot([-end[0], end[0]], [-end[1], end[1]], "-", color="black", linewidth=1.5, zorder=3, label="base vector")
+    figure.colorbar(dots, ax=axes, label="grade", ticks=np.unique(labels))
+    axes.set_xlabel("$r_1$")
+    axes.set_ylabel("$r_2$")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.legend(frameon=False, fontsize=8)
+    axes.set_title(f"{title}: documents and positions", loc="left")
+    return figure
+
+
+def projection(mean: Doubles, deviation: Doubles, *, title: str, measure: str) -> Figure:
+    """The measure over the position projected on; the last value is that of the base vector."""
+    figure, axes = _figure(5.4, 3.6)
+    positions, spread = np.arange(1, len(mean)), np.nan_to_num(deviation)
+    axes.plot(positions, mean[:-1], "o-", color=BLUE, label="observation embedding of a position")
+    axes.fill_between(positions, (mean - spread)[:-1], (mean + spread)[:-1], color=BLUE, alpha=0.2, linewidth=0)
+    axes.axhline(mean[-1], color="black", linestyle="--", label="base vector")
+    axes.axhspan(mean[-1] - spread[-1], mean[-1] + spread[-1], color="black", alpha=0.1, linewidth=0)
+    axes.set_xticks(positions)
+    axes.set_xlabel("position")
+    axes.set_ylabel(measure)
+    axes.set_title(title, loc="left")
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def matrix(rates: Doubles, values: Doubles, *, title: str) -> Figure:
+    """Click rates by grade and position as a heat map, and their singular values."""
+    figure, (left, right) = _figure(9.6, 3.0, columns=2, width_ratios=(2, 1))
+    left.imshow(rates, aspect="auto", cmap="Blues", vmin=0)
+    for (grade, position), rate in np.ndenumerate(rates):
+        text = f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}"
+        colour = "white" if rate > 0.6 * rates.max() else "black"
+        left.annotate(text.removeprefix("0"), (position, grade), ha="center", va="center", fontsize=8, color=colour)
+    left.set_xticks(range(rates.shape[1]), range(1, rates.shape[1] + 1))
+    left.set_yticks(range(len(rates)))
+    left.set_xlabel("position")
+    left.set_ylabel("grade")
+    left.set_title(f"{title}: click rates", loc="left")
+    right.bar(range(1, len(values) + 1), values, color=BLUE)
+    for rank, value in enumerate(values, start=1):
+        right.annotate(f"{value:.2f}", (rank, value), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+    right.set_xticks(range(1, len(values) + 1))
+    right.margins(y=0.12)
+    right.set_title("singular values", loc="left")
+    return figure
+
+
+def bars(values: Mapping[str, float], *, xlabel: str) -> Figure:
+    """One bar for each name."""
+    figure, axes = _figure(6.4, 0.5 * len(values) + 1)
+    axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
+    for row, value in enumerate(values.values()):
+        axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set_xlabel(xlabel)
+    return figure
+
+
+_STYLES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 3)), (0, (3, 1, 1, 1)))
+
+
+def _figure(
+    width: float, height: float, *, columns: int = 1, width_ratios: Sequence[float] = (1,)
+) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns, width_ratios=width_ratios)
+    for each in np.atleast_1d(axes):
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _colour(line: Line, colour: str) -> str:
+    return GREEN if line.contender.method == UPPER else GREY if line.contender.method in REFERENCES else colour

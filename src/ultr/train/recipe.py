@@ -30,7 +30,7 @@ class Recipe:
 
 
 RECIPES = {
-    "collapsed": Recipe(optimizer="adam", learning_rate=0.003, steps=3_000, sessions=False),
+    "collapsed": Recipe(optimizer="adam", learning_rate=0.01, steps=3_000, sessions=False),
     "collapsed-adagrad": Recipe(optimizer="adagrad", learning_rate=0.05, steps=3_000, sessions=False),
     "paper": Recipe(optimizer="adagrad", learning_rate=0.05, steps=15_000, sessions=True),
 }

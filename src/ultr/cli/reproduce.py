@@ -1,0 +1,78 @@
+"""`ultr reproduce`: an experiment of the paper, or one of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ultr.cli import options
+from ultr.errors import OptionError
+
+
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="An experiment, or a TOML file with one of your own; without it, all are listed."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="The data set as `NAME=FOLDER` (yahoo, istella-s, mslr, mq2007, ...), or `letor-like=QUERIES`; "
+            "by default the first one that the experiment names."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A shorter form, about five minutes on two cores.")] = False,
+    seeds: Annotated[str | None, typer.Option(help="Seeds in place of the experiment's, as `0,1,2`.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Runs side by side, one thread each; by default one for each core.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for finished runs and findings.")] = Path("reproductions"),
+    json: options.Json = False,
+) -> None:
+    """Reproduce an experiment of the paper: tables and figures with every number behind them.
+
+    Finished runs are kept. A reproduction that was stopped goes on where it was, and a finished one is free.
+
+    Example: `ultr reproduce real-clicks --quick`
+    """
+    from ultr.cli.output import print_json, print_table
+    from ultr.experiments.reproduce import reproduce as run
+    from ultr.experiments.spec import read_spec, shipped
+
+    if name is None:
+        rows = [{"experiment": each, "title": read_spec(each).title} for each in shipped()]
+        if json:
+            print_json(rows)
+        else:
+            print_table(rows, title="ultr reproduce NAME")
+        return
+    try:
+        findings, folder = run(
+            name,
+            out=out,
+            data=data,
+            quick=quick,
+            seeds=None if seeds is None else _numbers(seeds),
+            workers=workers,
+            say=lambda line: typer.echo(line, err=True),
+        )
+    except KeyboardInterrupt:
+        typer.echo("ultr: stopped; start the same command again to go on where it was", err=True)
+        raise typer.Exit(130) from None
+    if json:
+        print_json({"folder": str(folder), "findings": findings.content})
+        return
+    for table in findings.tables:
+        print_table(table.rows, title=f"{findings.title} · {table.title}")
+    for note in findings.notes:
+        typer.echo(note)
+    typer.echo(f"{folder}: tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise OptionError(f"--seeds takes numbers with commas between them, as 0,1,2, got {text!r}")
+    return [int(part) for part in parts]

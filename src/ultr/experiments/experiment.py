@@ -1,0 +1,122 @@
+"""An experiment: a spec on a data set, and the runs that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+
+from ultr.data.source import Source
+from ultr.errors import OptionError
+from ultr.experiments.board import Board
+from ultr.experiments.peers import PEERS
+from ultr.experiments.results import Line, Results
+from ultr.experiments.run import Run
+from ultr.experiments.spec import REFERENCES, Choice, Contender, DataSet, Spec
+from ultr.experiments.store import Outcome, Store
+from ultr.experiments.workers import run_all
+from ultr.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The runs of a spec on one data set, and where they are kept."""
+
+    spec: Spec
+    source: Source
+    """The data set; which of its folds, the spec says."""
+    store: Store
+
+    @classmethod
+    def of(cls, spec: Spec, data: str | None, runs: Path) -> Experiment:
+        """The experiment on the data set that `data` names, or else on the first one of the spec."""
+        source = Source.parse(next(iter(spec.data)) if data is None else data)
+        queries = spec.data.get(source.name, DataSet()).queries
+        if queries is not None and (data is None or "=" not in data):
+            source = replace(source, queries=queries)
+        return cls(spec, source, Store(runs))
+
+    @property
+    def data_set(self) -> DataSet:
+        """What the spec says about the data set."""
+        return self.spec.data.get(self.source.name, DataSet())
+
+    @property
+    def sources(self) -> list[Source]:
+        """The folds of the data set."""
+        return [self.source.with_fold(fold) for fold in self.data_set.folds]
+
+    def contenders(self) -> list[Contender]:
+        """The rankers, with the options that all share, without the peers that are not installed."""
+        shared = {
+            **dict.fromkeys(METHODS, self.spec.training | self.data_set.training),
+            **dict.fromkeys(PEERS, self.spec.peers | self.data_set.peers),
+        }
+        return [
+            contender.model_copy(update={"options": shared.get(contender.method, {}) | contender.options})
+            for contender in self.spec.contenders()
+            if contender.label not in self.left_out()
+        ]
+
+    def left_out(self) -> list[str]:
+        """The labels of the peers that are not installed."""
+        return [
+            contender.label
+            for contender in self.spec.contenders()
+            if contender.method in PEERS and find_spec(contender.method.partition("-")[0]) is None
+        ]
+
+    def runs_of(self, contender: Contender, clicks: str, validation: Choice) -> list[Run]:
+        """The runs of a ranker, one for each seed and fold; what does not learn from clicks is chosen by labels."""
+        by_labels = contender.method == "label" or contender.method in REFERENCES
+        return [
+            Run(
+                source=source,
+                clicks=clicks,
+                simulation=self.spec.simulation,
+                contender=contender,
+                validation="labels" if by_labels else validation,
+                measures=self.spec.measures,
+                seed=seed,
+            )
+            for seed in self.spec.seeds
+            for source in self.sources
+        ]
+
+    def runs(self) -> list[Run]:
+        """Every run once, those on the same clicks one after the other."""
+        everything: dict[str, Run] = {}
+        for clicks, validation, contender in product(self.spec.clicks, self.spec.validation, self.contenders()):
+            for run in self.runs_of(contender, clicks, validation):
+                everything.setdefault(self.store.key(run), run)
+        return sorted(everything.values(), key=lambda run: (run.seed, run.clicks, run.source.fold))
+
+    def run(self, *, workers: int, say: Callable[[str], object] = str) -> None:
+        """Do the runs that are not done yet."""
+        runs, kept, left = self.runs(), [], []
+        for run in runs:
+            outcome = self.store.read(run)
+            if outcome is None:
+                left.append(run)
+            else:
+                kept.append(outcome)
+        if kept:
+            say(f"{len(kept)} of {len(runs)} runs are kept in {self.store.folder} already")
+        if left:
+            run_all(left, self.store, Board(runs, kept, workers=workers), workers=workers)
+
+    def outcomes(self, contender: Contender, clicks: str, validation: Choice) -> list[Outcome]:
+        """What the runs of a ranker left."""
+        found = [self.store.read(run) for run in self.runs_of(contender, clicks, validation)]
+        if any(outcome is None for outcome in found):
+            raise OptionError(f"the runs of {contender.label} are not finished yet; run the experiment first")
+        return [outcome for outcome in found if outcome is not None]
+
+    def results(self, clicks: str, validation: Choice) -> Results:
+        """The rankers of one click setting, their weights chosen in one way."""
+        lines = tuple(
+            Line(contender, tuple(self.outcomes(contender, clicks, validation))) for contender in self.contenders()
+        )
+        return Results(clicks, validation, self.spec.measures, lines)

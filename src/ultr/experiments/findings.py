@@ -1,0 +1,62 @@
+"""What an experiment found: tables, figures and every number, and how they lie in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ultr.experiments.tables import Row, latex, markdown
+from ultr.files import new_folder, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = "ultr findings 1"
+
+
+@dataclass(frozen=True)
+class TitledTable:
+    """A table with what it shows."""
+
+    title: str
+    rows: Sequence[Row]
+    bold: Mapping[str, str] = field(default_factory=dict)
+    """By column, the first cell of the row to print in bold."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment found."""
+
+    title: str
+    tables: Sequence[TitledTable]
+    notes: Sequence[str]
+    """How to read the tables."""
+    content: Any
+    """Every number, as JSON has it."""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    """By name."""
+
+    def write(self, folder: Path, provenance: dict[str, Any]) -> None:
+        """Write everything, in place of what an earlier run left there."""
+        with new_folder(folder, overwrite=True) as draft:
+            (draft / "tables.md").write_text(self.as_markdown(), encoding="utf-8")
+            (draft / "tables.tex").write_text(self.as_latex(), encoding="utf-8")
+            write_json(draft / "results.json", self.content)
+            write_json(draft / "manifest.json", {"format": FORMAT, "title": self.title, **provenance})
+            for name, figure in self.figures.items():
+                figure.savefig(draft / f"{name}.svg")
+                figure.savefig(draft / f"{name}.png", dpi=150)
+
+    def as_markdown(self) -> str:
+        """Tables and notes as Markdown."""
+        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{markdown(table.rows)}" for table in self.tables)]
+        return "\n\n".join([*parts, *self.notes]).replace("\n\n\n", "\n\n") + "\n"
+
+    def as_latex(self) -> str:
+        """The tables as LaTeX."""
+        return "\n".join(
+            latex(table.rows, caption=f"{self.title}: {table.title}", bold=table.bold) for table in self.tables
+        )

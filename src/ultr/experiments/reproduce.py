@@ -1,0 +1,83 @@
+"""The whole way of an experiment: spec, runs, findings, folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ultr import checks
+from ultr.errors import OptionError
+from ultr.experiments.analyses import ANALYSES
+from ultr.experiments.experiment import Experiment
+from ultr.experiments.findings import Findings
+from ultr.experiments.spec import read_spec
+from ultr.experiments.store import code_version
+from ultr.experiments.workers import cores
+from ultr.files import check_new_folder
+from ultr.version import __version__
+
+RUNS = "runs"
+
+
+def reproduce(
+    name: str,
+    *,
+    out: str | Path,
+    data: str | None = None,
+    quick: bool = False,
+    seeds: Sequence[int] | None = None,
+    workers: int | None = None,
+    say: Callable[[str], object] = str,
+) -> tuple[Findings, Path]:
+    """Run an experiment and give what it found and the folder it was written to.
+
+    Args:
+        name: An experiment that comes with the package, or a TOML file.
+        out: Finished runs are kept in `out/runs`, findings are written beside it.
+        data: The data set, as `NAME=FOLDER`; by default the first one of the spec.
+        quick: As the table [quick] of the spec shortens it.
+        seeds: In place of the spec's.
+        workers: How many runs are done side by side; by default one for each core.
+        say: Is told what happens.
+
+    """
+    import matplotlib  # noqa: F401 (if it is missing, better now than after hours of training)
+
+    spec = read_spec(name, quick=quick)
+    if seeds is not None:
+        spec = spec.with_seeds(seeds)
+    experiment = Experiment.of(spec, data, Path(out) / RUNS)
+    folder = Path(out) / _folder_name(Path(name).stem, experiment, data, quick=quick)
+    check_new_folder(folder, overwrite=True)
+    for label in experiment.left_out():
+        say(f"{label} is left out, because it is not installed: pip install 'ultr[peers]'")
+    if spec.analysis not in ("inference-time", "click-matrix"):
+        if not experiment.contenders():
+            raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[peers]'")
+        count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
+        experiment.run(workers=count, say=say)
+    findings = ANALYSES[spec.analysis](experiment)
+    findings.write(
+        folder,
+        {
+            "experiment": Path(name).stem,
+            "spec": spec.model_dump(mode="json"),
+            "data": [source.fingerprint() for source in experiment.sources],
+            "code": code_version(),
+            "version": __version__,
+        },
+    )
+    return findings, folder
+
+
+def _folder_name(experiment_name: str, experiment: Experiment, data: str | None, *, quick: bool) -> str:
+    """What is not as the spec has it is in the name."""
+    source = experiment.source
+    if experiment_name == RUNS:
+        raise OptionError(f"an experiment cannot be called {RUNS}, which is the folder of the runs; rename the file")
+    parts = [experiment_name]
+    if source.folder is not None:
+        parts.append(source.name)
+    elif data is not None:
+        parts.append(f"{source.name}-{source.queries}")
+    return "-".join([*parts, "quick"] if quick else parts)

@@ -1,0 +1,154 @@
+"""One run of an experiment: clicks are simulated, a ranker is trained on them and judged by labels."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ultr.arrays import Doubles
+from ultr.bias import click_rate_propensities
+from ultr.clicks.model import ClickModel
+from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.source import Source
+from ultr.data.splits import Splits
+from ultr.evaluation import Evaluation, evaluate
+from ultr.evaluation.judged import of_scores
+from ultr.experiments.peers import PEERS
+from ultr.experiments.spec import Choice, Contender, Simulation, tuples
+from ultr.methods import METHODS
+from ultr.methods.estimator import Estimator
+from ultr.seeding import generator
+from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
+from ultr.simulation.ranking_svm import RankingSVM
+
+HELD_OUT = 0.1
+"""The share of the queries whose clicks choose the weights where labels may not."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that decides what a run gives."""
+
+    source: Source
+    clicks: str
+    simulation: Simulation
+    contender: Contender
+    validation: Choice
+    measures: tuple[str, ...]
+    seed: int
+
+    @property
+    def sees_clicks(self) -> bool:
+        """Whether clicks decide anything; labels of all candidates are the same whatever was clicked."""
+        return self.contender.method != "label" or self.contender.shown_only
+
+    def content(self) -> dict[str, Any]:
+        """What decides the run, options that were left out included, without names that change nothing."""
+        ranker = self.contender.model_dump(exclude={"label", "grid"})
+        if self.contender.method in METHODS:
+            options = METHODS[self.contender.method](**tuples(self.contender.options)).get_params()
+            ranker["options"] = {name: value for name, value in options.items() if name != "seed"}
+        return {
+            "clicks": self.clicks if self.sees_clicks else None,
+            "simulation": self.simulation.model_dump() if self.sees_clicks else None,
+            "ranker": ranker,
+            "validation": self.validation,
+            "measures": list(self.measures),
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        clicks = f"{self.clicks} clicks" if self.sees_clicks else "no clicks"
+        fold = f" · fold {self.source.fold}" if self.source.folder is not None or self.source.fold > 1 else ""
+        return f"{self.contender.label} · {clicks} · by {self.validation}{fold} · seed {self.seed}"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a run gives."""
+
+    evaluation: Evaluation
+    seconds: float
+    """Of training alone."""
+    ranker: Estimator | None
+    """None where it is not one of ours."""
+
+
+def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
+    """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
+    scene = _scene(run.source, run.clicks, run.simulation, run.seed)
+    test = scene.splits.test
+    method = run.contender.method
+    if method == "ranking-svm":
+        return Found(of_scores(scene.svm.score(test.features), test, run.measures), scene.svm_seconds, None)
+    if method == "click-model":
+        return Found(of_scores(ceiling_scores(test, scene.model), test, run.measures), 0.0, None)
+    log: ClickLog = scene.log
+    validation: ClickLog | JudgedLists = scene.splits.validation
+    if run.validation == "clicks":
+        log, validation = scene.log.split(HELD_OUT, seed=run.seed)
+    if method in PEERS:
+        started = time.perf_counter()
+        peer = PEERS[method].with_options(**run.contender.options).fit(log, validation=validation, seed=run.seed)
+        seconds = time.perf_counter() - started
+        return Found(evaluate(peer, test, run.measures), seconds, None)
+    data: ClickLog | JudgedLists = log
+    if method == "label":
+        data = shown_documents(scene.splits.train, log) if run.contender.shown_only else scene.splits.train
+    options = tuples(run.contender.options)
+    if run.contender.randomised:
+        options["propensities"] = tuple(scene.randomised_propensities().tolist())
+    ranker = METHODS[method](**options, seed=run.seed)
+    started = time.perf_counter()
+    ranker.fit(data, validation=validation, checkpoint=checkpoint)
+    seconds = time.perf_counter() - started
+    return Found(evaluate(ranker, test, run.measures), seconds, ranker)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """What the runs of one seed and click setting share."""
+
+    splits: Splits
+    model: ClickModel
+    simulation: Simulation
+    seed: int
+    svm: RankingSVM
+    svm_seconds: float
+    log: ClickLog
+
+    def randomised_propensities(self) -> Doubles:
+        """Propensities from a second log whose rankings are random."""
+        train = self.splits.train
+        log = simulate_log(
+            train,
+            self.model,
+            scores=generator(self.seed, "randomised rankings").random(train.documents),
+            impressions=max(train.queries, round(self.simulation.randomised * self.simulation.impressions)),
+            seed=self.seed,
+        )
+        return click_rate_propensities(log)
+
+
+@lru_cache(maxsize=1)
+def _scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> _Scene:
+    splits, model = source.read(), click_model(clicks)
+    started = time.perf_counter()
+    svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)
+    svm_seconds = time.perf_counter() - started
+    log = simulate_log(
+        splits.train,
+        model,
+        scores=svm.score(splits.train.features),
+        impressions=simulation.impressions,
+        rankings=simulation.rankings,
+        noise=simulation.noise,
+        pairs=simulation.pairs,
+        seed=seed,
+    )
+    return _Scene(splits, model, simulation, seed, svm, svm_seconds, log)

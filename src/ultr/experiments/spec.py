@@ -1,0 +1,282 @@
+"""What an experiment is: a TOML file with data, click settings, methods and seeds."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ultr import checks
+from ultr.clicks.registry import CLICK_MODELS
+from ultr.data.layouts import LAYOUTS
+from ultr.data.source import LETOR_LIKE
+from ultr.errors import DataError, OptionError
+from ultr.evaluation.judged import DEFAULT_MEASURES
+from ultr.experiments.peers import PEERS
+from ultr.methods import METHODS
+from ultr.metrics import Measure
+
+REFERENCES = ("ranking-svm", "click-model")
+"""Rankers that learn from no click: what was shown, and the one that knows the click model."""
+
+Options: TypeAlias = dict[str, Any]
+Choice: TypeAlias = Literal["labels", "clicks"]
+Analysis: TypeAlias = Literal["table", "dimension", "embeddings", "projection", "inference-time", "click-matrix"]
+
+
+class _Table(BaseModel):
+    """A table of the file; a key that it does not know is refused with the nearest one named."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, content: Any) -> Any:
+        if isinstance(content, Mapping):
+            for key in content:
+                checks.one_of("a key", str(key), cls.model_fields)
+        return content
+
+
+class Simulation(_Table):
+    """How clicks are simulated."""
+
+    impressions: int = Field(default=1_000_000, ge=1)
+    svm_share: float = Field(default=0.01, gt=0, le=1)
+    """The share of the labelled training queries that the ranker of the shown lists learns from."""
+    rankings: int = Field(default=1, ge=1)
+    """Shown lists for each query, which differ if there is noise."""
+    noise: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    pairs: bool = True
+    """Whether to count which documents are clicked together, which pair-debias needs."""
+    randomised: float = Field(default=0.1, gt=0, allow_inf_nan=False)
+    """The impressions of a second log with random rankings, as a share of the first, for who asks for it."""
+
+
+class Contender(_Table):
+    """A ranker in the experiment."""
+
+    method: str
+    """A method, a peer, or a reference."""
+    label: str
+    """What it is called in tables."""
+    options: Options = {}
+    """Options of the method, over those that all methods share."""
+    grid: dict[str, list[Any]] = {}
+    """Options with several values: one ranker for each combination."""
+    shown_only: bool = False
+    """For the method label: learn from the shown documents alone."""
+    randomised: bool = False
+    """For the method inverse-propensity: propensities from a second log with random rankings."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Contender:
+        checks.one_of("method", self.method, [*METHODS, *PEERS, *REFERENCES])
+        for name, values in self.grid.items():
+            if not values or name in self.options:
+                raise OptionError(f"grid needs values for {name}, which must not be in options, too")
+        for variant in self.variants():
+            if self.method in METHODS:
+                _check_options(self.method, variant.options)
+            elif self.method in PEERS:
+                PEERS[self.method].with_options(**variant.options)
+            elif variant.options:
+                raise OptionError(f"{self.method} takes no options")
+        if self.shown_only and self.method != "label":
+            raise OptionError(f"shown_only goes with the method label, not with {self.method}")
+        if self.randomised and self.method != "inverse-propensity":
+            raise OptionError(f"randomised goes with the method inverse-propensity, not with {self.method}")
+        return self
+
+    def variants(self) -> list[Contender]:
+        """One contender for each combination of the grid."""
+        if not self.grid:
+            return [self]
+        return [
+            self.model_copy(
+                update={
+                    "label": " ".join(
+                        [self.label, *(f"{_short(key)}={_text(value)}" for key, value in chosen.items())]
+                    ),
+                    "options": self.options | chosen,
+                    "grid": {},
+                }
+            )
+            for chosen in (dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values()))
+        ]
+
+
+class DataSet(_Table):
+    """What is special about a data set."""
+
+    queries: int | None = Field(default=None, ge=10)
+    """Training queries to generate, for letor-like."""
+    folds: tuple[int, ...] = Field(default=(1,), min_length=1)
+    """Which folds; those of letor-like are generated from different seeds."""
+    training: Options = {}
+    """Options that all methods share on this data set."""
+    peers: Options = {}
+    """Options that all peers share on this data set."""
+
+
+class Spec(_Table):
+    """An experiment."""
+
+    title: str
+    analysis: Analysis
+    """What is made of the runs."""
+    clicks: tuple[str, ...] = Field(default=("trust",), min_length=1)
+    """Click models; each has its own table."""
+    validation: tuple[Choice, ...] = Field(default=("labels",), min_length=1)
+    """What chooses the weights: nDCG@10 by labels, or held-out clicks, by likelihood (peers: by their nDCG@10)."""
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    """Of the clicks and of the training."""
+    measures: tuple[str, ...] = Field(default=DEFAULT_MEASURES, min_length=1)
+    simulation: Simulation = Simulation()
+    training: Options = {}
+    """Options that all methods share."""
+    peers: Options = {}
+    """Options that all peers share."""
+    methods: tuple[Contender, ...] = ()
+    data: dict[str, DataSet] = Field(default={LETOR_LIKE: DataSet()}, min_length=1)
+    """By the name of the data set; without --data, the first one is used."""
+    repetitions: int = Field(default=300, ge=1)
+    """How often a time is taken, for the analysis of times."""
+    paper: dict[str, dict[str, tuple[float, ...]]] = {}
+    """Published values by data set and label, one for each measure."""
+
+    @field_validator("measures")
+    @classmethod
+    def _parse_measures(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(Measure.parse(measure)) for measure in measures)
+
+    @model_validator(mode="after")
+    def _check(self) -> Spec:
+        for model in self.clicks:
+            checks.one_of("click model", model, CLICK_MODELS)
+        for seed in self.seeds:
+            checks.integer("seed", seed, at_least=0)
+        for shared in (self.training, *(data.training for data in self.data.values())):
+            _check_options("click", shared)
+        for shared in (self.peers, *(data.peers for data in self.data.values())):
+            PEERS["xgboost"].with_options(**shared)
+        for name, data in self.data.items():
+            checks.one_of("data set", name, [LETOR_LIKE, *LAYOUTS])
+            _distinct(f"folds of {name}", data.folds)
+            if data.queries is not None and name != LETOR_LIKE:
+                raise OptionError(f"queries are generated for {LETOR_LIKE} alone, not for {name}")
+        labels = [contender.label for contender in self.contenders()]
+        for name, values in {
+            **{name: getattr(self, name) for name in ("clicks", "validation", "seeds", "measures")},
+            "labels of methods": labels,
+        }.items():
+            _distinct(name, values)
+        self._check_paper(labels)
+        self._check_analysis()
+        return self
+
+    def _check_paper(self, labels: Sequence[str]) -> None:
+        for name, published in self.paper.items():
+            checks.one_of("data set", name, LAYOUTS)
+            for label, values in published.items():
+                checks.one_of(f"a label in paper.{name}", label, labels)
+                if len(values) != len(self.measures):
+                    count = len(self.measures)
+                    raise OptionError(
+                        f"paper.{name} has {len(values)} values for {label!r}, but there are {count} measures"
+                    )
+
+    def _check_analysis(self) -> None:
+        """What cannot be analysed is refused before hours of training."""
+        contenders = self.contenders()
+        if not contenders and self.analysis != "click-matrix":
+            raise OptionError(f"analysis {self.analysis} needs at least one of [[methods]]")
+        allowed = {"embeddings": ["vectorization"], "projection": ["vectorization"], "inference-time": list(METHODS)}
+        for contender in contenders:
+            if contender.method not in allowed.get(self.analysis, [contender.method]):
+                raise OptionError(f"analysis {self.analysis} does not go with the method {contender.method}")
+            if contender.method == "pair-debias" and not self.simulation.pairs and self.analysis != "inference-time":
+                raise OptionError("pair-debias needs pairs = true in [simulation]")
+        if self.analysis == "embeddings" and any(each.options.get("dimension") != 2 for each in contenders):
+            raise OptionError("analysis embeddings needs dimension = 2 in the options of every method")
+
+    def with_seeds(self, seeds: Sequence[int]) -> Spec:
+        """The same experiment with other seeds."""
+        _distinct("seeds", seeds)
+        if not seeds:
+            raise OptionError("an experiment needs at least one seed")
+        return self.model_copy(update={"seeds": tuple(checks.integer("seed", seed, at_least=0) for seed in seeds)})
+
+    def contenders(self) -> list[Contender]:
+        """Every ranker, grids written out."""
+        return [variant for method in self.methods for variant in method.variants()]
+
+
+def shipped() -> dict[str, Path]:
+    """The experiments that come with the package, by name."""
+    folder = Path(str(files("ultr.experiments") / "specs"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_spec(name: str, *, quick: bool = False) -> Spec:
+    """The experiment of this name or in this file; with `quick`, as its table [quick] shortens it."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        known = shipped()
+        path = known[checks.one_of("experiment", name, known)]
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path}: {error.strerror}; give a TOML file or the name of an experiment"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not valid TOML: {error}") from error
+    shorter = content.pop("quick", None)
+    if quick and shorter is None:
+        raise OptionError(f"{path} has no table [quick] that says how to shorten it")
+    try:
+        spec = Spec.model_validate(content)
+        return Spec.model_validate(_merged(content, shorter)) if quick else spec
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        cause = first.get("ctx", {}).get("error", first["msg"])
+        raise DataError(f"{path}{f' at {where}' if where else ''}: {cause}") from error
+
+
+def _check_options(method: str, options: Options) -> None:
+    if "seed" in options:
+        raise OptionError("seed is no option here; the seeds of all methods stand in seeds = [...]")
+    METHODS[method]().set_params(**tuples(options)).check()
+
+
+def _distinct(name: str, values: Sequence[object]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise OptionError(f"{name} has {value!r} more than once; everything there must be different")
+
+
+def tuples(options: Options) -> Options:
+    """Options as TOML has them, with its lists as the tuples that methods take."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+
+
+def _merged(content: Any, changes: Any) -> Any:
+    """Tables are merged key by key, everything else is replaced."""
+    if not isinstance(content, dict) or not isinstance(changes, dict):
+        return changes
+    return content | {key: _merged(content.get(key), value) for key, value in changes.items()}
+
+
+def _short(option: str) -> str:
+    return {"dimension": "d", "learning_rate": "rate"}.get(option, option)
+
+
+def _text(value: Any) -> str:
+    return "-".join(str(part) for part in value) if isinstance(value, list) else str(value)

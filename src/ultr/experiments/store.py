@@ -1,0 +1,121 @@
+"""Finished runs in a folder, found again by what decided them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ultr.arrays import Doubles
+from ultr.data.source import Source
+from ultr.errors import DataError
+from ultr.experiments.peers import PEERS
+from ultr.experiments.run import Found, Run
+from ultr.files import new_folder, read_json, write_json
+from ultr.version import __version__
+
+FORMAT = "ultr run 1"
+_DECIDING = (
+    *("arrays.py", "seeding.py", "data", "clicks", "metrics", "losses", "nn", "simulation", "bias", "train", "methods"),
+    *("evaluation", "experiments/run.py", "experiments/peers.py"),
+)
+"""The parts of the package that decide what a run gives; tables and commands may change without running it again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a finished run left."""
+
+    run: Run
+    values: Doubles
+    """[measures, queries], NaN where a query has no relevant document."""
+    seconds: float
+    model: Path
+    """The folder of the trained ranker, where it is one of ours."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished runs."""
+
+    folder: Path
+
+    def key(self, run: Run) -> str:
+        """The name of a run: its content, its data and the code that runs it."""
+        content = [run.content(), _fingerprint(run.source), code_version(), *_library(run.contender.method)]
+        return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+    def checkpoint(self, run: Run) -> Path:
+        """Where a run that is not finished keeps its state."""
+        return self.folder / f".{self.key(run)}.checkpoint"
+
+    def write(self, run: Run, found: Found) -> None:
+        """Keep what a run gave, if nobody else has done so in the meantime."""
+        folder = self.folder / self.key(run)
+        if folder.exists():
+            return
+        with new_folder(folder) as draft:
+            values = np.stack([found.evaluation.values[measure] for measure in run.measures])
+            np.save(draft / "values.npy", values, allow_pickle=False)
+            if found.ranker is not None:
+                found.ranker.save(draft / "model")
+            write_json(
+                draft / "manifest.json",
+                {
+                    "format": FORMAT,
+                    "run": str(run),
+                    "content": run.content(),
+                    "data": _fingerprint(run.source),
+                    "code": code_version(),
+                    "version": __version__,
+                    "seconds": found.seconds,
+                },
+            )
+        self.checkpoint(run).unlink(missing_ok=True)
+
+    def read(self, run: Run) -> Outcome | None:
+        """What a run left; None if it has not been finished yet."""
+        folder = self.folder / self.key(run)
+        if not folder.exists():
+            return None
+        manifest = read_json(folder / "manifest.json")
+        try:
+            values = np.load(folder / "values.npy", allow_pickle=False)
+            return Outcome(run, values, float(manifest["seconds"]), folder / "model")
+        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+            raise DataError(f"the run kept in {folder} is damaged ({error}); remove it to run it again") from error
+
+
+@cache
+def code_version() -> str:
+    """A short name for the code that decides what a run gives, and for the libraries that compute it."""
+    libraries = " ".join(version(name) for name in ("torch", "numpy", "scikit-learn"))
+    digest = blake2b(libraries.encode(), digest_size=8)
+    root = Path(str(files("ultr")))
+    for part in _DECIDING:
+        path = root / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _library(method: str) -> tuple[str, ...]:
+    """The version of the library that a peer comes from; nothing for our own methods."""
+    if method not in PEERS:
+        return ()
+    module: Any = import_module(method.partition("-")[0])
+    return (str(module.__version__),)
+
+
+@cache
+def _fingerprint(source: Source) -> str:
+    return source.fingerprint()

@@ -1,0 +1,145 @@
+"""Results as tables: for the screen, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ultr.experiments.results import UPPER, Line, Results
+from ultr.experiments.spec import REFERENCES
+
+Row = dict[str, str]
+Published = Mapping[str, Mapping[str, tuple[float, ...]]]
+"""Published values by data set and label."""
+DATA_SETS = {"yahoo": "Yahoo!", "istella-s": "Istella-S"}
+CHOSEN_BY = {"labels": "labels", "clicks": "held-out clicks"}
+
+
+def rows(results: Results, *, beside: Results | None = None, published: Published | None = None) -> list[Row]:
+    """A row of text for each ranker.
+
+    `beside` are the same rankers with their weights chosen in another way, `published` what others found.
+    """
+    return [_row(results, line, beside, published or {}) for line in results.lines]
+
+
+def _row(results: Results, line: Line, beside: Results | None, published: Published) -> Row:
+    row = {"ranker": line.label}
+    for number, measure in enumerate(results.measures):
+        row[measure] = _spread(line, number)
+    gap = results.gap_closed(line)
+    if results.gap_closed(results.lines[0]) is not None:
+        row["gap closed"] = "" if gap is None or line.contender.method in REFERENCES else f"{gap:.0%}"
+    if results.best_baseline is not None and len(results.lines) > 1:
+        row["to best baseline"] = _difference(results, line)
+    if beside is not None:
+        other = next((each for each in beside.lines if each.label == line.label), None)
+        row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else _spread(other, results.main)
+    for name, values in published.items():
+        found = values.get(line.label)
+        row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else figure(found[results.main])
+    row["seconds"] = f"{line.seconds:.0f}"
+    return row
+
+
+def _spread(line: Line, measure: int) -> str:
+    return spread(line.mean(measure), line.deviation(measure))
+
+
+def spread(mean: float, deviation: float) -> str:
+    """A mean with its deviation, if it has one.
+
+    >>> spread(0.7312, 0.0123), spread(0.7312, math.nan)
+    ('.731 ± .012', '.731')
+    """
+    return figure(mean) if math.isnan(deviation) else f"{figure(mean)} ± {figure(deviation)}"
+
+
+def _difference(results: Results, line: Line) -> str:
+    if line is results.best_baseline:
+        return "best baseline"
+    test = results.against_best.get(line.label)
+    if test is None:
+        return ""
+    return f"{signed(test.difference)} {'p<.001' if test.p_value < 0.001 else f'p={figure(test.p_value)}'}"
+
+
+def figure(value: float) -> str:
+    """Three digits without the zero in front.
+
+    >>> figure(0.7312), figure(1.0), figure(-0.0123)
+    ('.731', '1.000', '-.012')
+    """
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """Three digits with the sign.
+
+    >>> signed(0.0123), signed(-0.0123)
+    ('+.012', '-.012')
+    """
+    return ("+" if value >= 0 else "") + figure(value)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Rows as a Markdown table.
+
+    >>> print(markdown([{"ranker": "Click", "nDCG@10": ".718"}]), end="")
+    | ranker | nDCG@10 |
+    | --- | --- |
+    | Click | .718 |
+    """
+    lines = [rows[0].keys(), ["---"] * len(rows[0]), *(row.values() for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def latex(rows: Sequence[Row], *, caption: str, bold: Mapping[str, str] | None = None) -> str:
+    r"""Rows as a LaTeX table for the package booktabs; `bold` has, by column, the ranker to print in bold.
+
+    >>> print(latex([{"ranker": "Click", "gap closed": "0%"}], caption="Real clicks"), end="")
+    \begin{table}
+      \caption{Real clicks}
+      \begin{tabular}{lr}
+        \toprule
+        ranker & gap closed \\
+        \midrule
+        Click & 0\% \\
+        \bottomrule
+      \end{tabular}
+    \end{table}
+    """
+    body = []
+    for row in rows:
+        cells = [
+            rf"\textbf{{{_escaped(cell)}}}" if (bold or {}).get(column) == next(iter(row.values())) else _escaped(cell)
+            for column, cell in row.items()
+        ]
+        body.append(f"    {' & '.join(cells)} \\\\\n")
+    return (
+        f"\\begin{{table}}\n  \\caption{{{_escaped(caption)}}}\n  \\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}\n"
+        f"    \\toprule\n    {' & '.join(_escaped(column) for column in rows[0])} \\\\\n    \\midrule\n"
+        f"{''.join(body)}    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+def best(results: Results) -> dict[str, str]:
+    """By measure, the label of the best ranker that learns from clicks."""
+    learned = [line for line in results.lines if line.contender.method not in (UPPER, *REFERENCES)]
+    found = {measure: results.best(learned, number) for number, measure in enumerate(results.measures)}
+    return {measure: line.label for measure, line in found.items() if line is not None}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in text)
+
+
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%_#${}"},
+    **{mark: f"${mark}$" for mark in "<>"},
+    "\\": r"\textbackslash{}",
+    "^": r"\^{}",
+    "~": r"\~{}",
+    "±": r"$\pm$",
+    "°": r"$^\circ$",
+}

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ultr.errors import DataError, OptionError
+from ultr.experiments.spec import read_spec, shipped
+
+WHOLE = """
+title = "mine"
+analysis = "table"
+clicks = ["trust"]
+
+[simulation]
+impressions = 1_000
+
+[training]
+hidden = [8]
+
+[data.letor-like]
+queries = 50
+
+[[methods]]
+label = "Click"
+method = "click"
+
+[[methods]]
+label = "V"
+method = "vectorization"
+grid = { dimension = [1, 2], schedule = ["sequential", "joint"] }
+
+[quick]
+seeds = [7]
+data.letor-like.queries = 20
+simulation = { noise = 0.5 }
+"""
+
+
+def _write(folder: Path, text: str) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", list(shipped()))
+def test_every_shipped_experiment_is_valid(name: str) -> None:
+    spec = read_spec(name)
+    assert spec.title
+    assert spec.contenders() or spec.analysis == "click-matrix"
+
+
+def test_the_experiments_of_the_paper_are_shipped() -> None:
+    wanted = {"real-clicks", "trust-bias", "dimension", "embeddings", "projection", "inference-time", "click-matrix"}
+    assert wanted <= set(shipped())
+
+
+def test_a_grid_is_one_ranker_for_each_combination(tmp_path: Path) -> None:
+    labels = [contender.label for contender in read_spec(_write(tmp_path, WHOLE)).contenders()]
+    assert labels == [
+        "Click",
+        *(f"V d={dimension} schedule={schedule}" for dimension in (1, 2) for schedule in ("sequential", "joint")),
+    ]
+
+
+def test_quick_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    path = _write(tmp_path, WHOLE)
+    whole, quick = read_spec(path), read_spec(path, quick=True)
+    assert (quick.seeds, quick.data["letor-like"].queries, quick.simulation.noise) == ((7,), 20, 0.5)
+    assert quick.simulation.impressions == whole.simulation.impressions == 1_000
+    assert quick.methods == whole.methods
+
+
+def test_an_experiment_without_a_quick_form_says_so(tmp_path: Path) -> None:
+    path = _write(tmp_path, WHOLE[: WHOLE.index("[quick]")])
+    with pytest.raises(OptionError, match=r"no table \[quick\]"):
+        read_spec(path, quick=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("impressions =", "impresions =", r"at simulation: a key must be one of .*did you mean 'impressions'"),
+        ("analysis =", "analyses =", "did you mean 'analysis'"),
+        ("queries = 50", "querys = 50", "did you mean 'queries'"),
+        ("label = ", "lable = ", "did you mean 'label'"),
+        ('method = "click"', 'method = "clik"', "did you mean 'click'"),
+        ('clicks = ["trust"]', 'clicks = ["thrust"]', "did you mean 'trust'"),
+        ("data.letor-like.queries = 20", "data.leter-like.queries = 20", "did you mean 'letor-like'"),
+        ("hidden = [8]", "hiden = [8]", "did you mean 'hidden'"),
+        ("hidden = [8]", "hidden = []", "hidden must be a tuple of layer sizes"),
+        ("dimension = [1, 2]", "dimention = [1, 2]", "did you mean 'dimension'"),
+        ("dimension = [1, 2]", "dimension = [0]", "dimension must be an integer of at least 1"),
+        ("impressions = 1_000", "impressions = 0", "greater than or equal to 1"),
+        (
+            '[[methods]]\nlabel = "V"',
+            '[[methods]]\nlabel = "Click"\nmethod = "dla"\n[[methods]]\nlabel = "V"',
+            "labels of methods has 'Click' more than once",
+        ),
+        ('clicks = ["trust"]', 'clicks = ["trust"]\nseeds = [1, 1]', "seeds has 1 more than once"),
+        ("queries = 50", "queries = 50\nfolds = [2, 2]", "folds of letor-like has 2 more than once"),
+        ('clicks = ["trust"]', 'clicks = ["trust"]\nseeds = []', "at least 1 item"),
+        ('clicks = ["trust"]', 'clicks = ["trust"]\nmeasures = ["nDGC@10"]', "did you mean 'nDCG'"),
+        ("hidden = [8]", "seed = 3", "the seeds of all methods stand in seeds"),
+        ("dimension = [1, 2]", "dimension = []", "grid needs values for dimension"),
+        ("noise = 0.5", "noise = inf", "finite number"),
+        ('analysis = "table"', 'analysis = "embeddings"', "does not go with the method click"),
+        ('analysis = "table"', 'analysis = "projection"', "does not go with the method click"),
+        ('method = "click"', 'method = "xgboost"\noptions = { trees = "many" }', "trees must be an integer"),
+        ('method = "click"', 'method = "xgboost"\noptions = { debias = true }', "option of a peer must be one of"),
+        ('method = "click"', 'method = "ranking-svm"\noptions = { steps = 3 }', "takes no options"),
+        ('method = "click"', 'method = "click"\nshown_only = true', "shown_only goes with the method label"),
+        ('method = "click"', 'method = "click"\nrandomised = true', "randomised goes with"),
+        ("[training]", "[paper.yaho]\n[training]", "did you mean 'yahoo'"),
+        ("[training]", "[paper.yahoo]\nClik = [0.1]\n[training]", "did you mean 'Click'"),
+        ("[data.letor-like]", "[data.mq2007]\nqueries = 20\n[data.letor-like]", "generated for letor-like alone"),
+        ('analysis = "table"', 'analysis = "chair"', "'table', 'dimension'"),
+        ('title = "mine"', 'title = "mine', "not valid TOML"),
+        ("[training]", "[paper.yahoo]\nClick = [0.1]\n[training]", "but there are 4 measures"),
+    ],
+)
+def test_a_mistake_is_named_with_the_nearest_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in WHOLE
+    path = _write(tmp_path, WHOLE.replace(old, new, 1))
+    with pytest.raises(DataError, match=message):
+        read_spec(path, quick=True)
+
+
+def test_the_example_in_the_documents_is_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
+    example = page.split("```toml\n")[1].split("```")[0]
+    quick = read_spec(_write(tmp_path, example), quick=True)
+    assert [contender.label for contender in quick.contenders()][-1] == "Vectorization d=3"
+    assert quick.data["letor-like"].queries == 2_000
+
+
+def test_pairs_cannot_be_left_uncounted_where_they_are_needed(tmp_path: Path) -> None:
+    text = WHOLE.replace('method = "click"', 'method = "pair-debias"')
+    assert read_spec(_write(tmp_path, text)).simulation.pairs
+    with pytest.raises(DataError, match="pair-debias needs pairs = true"):
+        read_spec(_write(tmp_path, text.replace("impressions =", "pairs = false\nimpressions =")))
+
+
+def test_measures_are_named_as_they_are_printed(tmp_path: Path) -> None:
+    text = WHOLE.replace('clicks = ["trust"]', 'clicks = ["trust"]\nmeasures = ["ndcg@10"]')
+    assert read_spec(_write(tmp_path, text)).measures == ("nDCG@10",)
+
+
+def test_other_seeds_must_be_different(tmp_path: Path) -> None:
+    spec = read_spec(_write(tmp_path, WHOLE))
+    assert spec.with_seeds([4, 5]).seeds == (4, 5)
+    with pytest.raises(OptionError, match="more than once"):
+        spec.with_seeds([4, 4])
+    with pytest.raises(OptionError, match="at least one seed"):
+        spec.with_seeds([])
+
+
+def test_a_missing_file_and_an_unknown_name_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read"):
+        read_spec(str(tmp_path / "nowhere.toml"))
+    with pytest.raises(OptionError, match="did you mean 'real-clicks'"):
+        read_spec("real-click")
