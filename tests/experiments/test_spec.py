@@ -71,6 +71,19 @@ def test_quick_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert quick.methods == whole.methods
 
 
+def test_any_key_can_be_changed(tmp_path: Path) -> None:
+    path = _write(tmp_path, WHOLE)
+    changed = read_spec(
+        path, quick=True, changes=["simulation.impressions = 5_000", "training.hidden=[4]", "seeds=[1]"]
+    )
+    assert (changed.simulation.impressions, changed.simulation.noise, changed.seeds) == (5_000, 0.5, (1,))
+    assert changed.training == {"hidden": [4]}
+    with pytest.raises(DataError, match="did you mean 'impressions'"):
+        read_spec(path, changes=["simulation.impresions=3"])
+    with pytest.raises(OptionError, match="is no line of TOML"):
+        read_spec(path, changes=["analysis=chair"])
+
+
 def test_an_experiment_without_a_quick_form_says_so(tmp_path: Path) -> None:
     path = _write(tmp_path, WHOLE[: WHOLE.index("[quick]")])
     with pytest.raises(OptionError, match=r"no table \[quick\]"):

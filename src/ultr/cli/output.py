@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,48 @@ def print_json(content: Any) -> None:
 
 
 def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
-    """Print rows as a table, numbers to the right; the columns are the keys of the first row."""
+    """Print rows as a table, numbers to the right; the columns are the keys of the first row.
+
+    A table that is too wide for the screen goes on below, with its first column again.
+    """
     if title:
         typer.echo(title)
-    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for number, column in enumerate(rows[0]):
-        numeric = any(row[column][:1] in tuple("0123456789.+-") for row in rows) and number > 0
-        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold", no_wrap=not number)
-    for row in rows:
-        table.add_row(*(Text(value) for value in row.values()))
-    Console().print(table)
+    console = Console()
+    first, *others = rows[0]
+    for part in _that_fit(rows, first, others, console.width):
+        table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for column in (first, *part):
+            numeric = column != first and _is_numeric(rows, column)
+            table.add_column(
+                Text(column),
+                justify="right" if numeric else "left",
+                no_wrap=column == first,
+                min_width=max(len(row[column]) for row in rows) if numeric else None,
+            )
+        for row in rows:
+            table.add_row(*(Text(row[column]) for column in (first, *part)))
+        console.print(table)
+
+
+def _is_numeric(rows: Sequence[Mapping[str, str]], column: str) -> bool:
+    return any(row[column][:1] in tuple("0123456789.+-") for row in rows)
+
+
+def _that_fit(rows: Sequence[Mapping[str, str]], first: str, others: Sequence[str], width: int) -> Iterator[list[str]]:
+    """The columns beside the first in groups that fit the screen; numbers are not broken, words are."""
+    free = width - _width(rows, first) - 2
+    group: list[str] = []
+    for column in others:
+        needed = _width(rows, column) if _is_numeric(rows, column) else 0
+        if group and sum(_width(rows, each) for each in group) + needed > free:
+            yield group
+            group = []
+        group.append(column)
+    yield group
+
+
+def _width(rows: Sequence[Mapping[str, str]], column: str) -> int:
+    return 2 + max([*map(len, column.split()), *(len(row[column]) for row in rows)])
 
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:

@@ -25,6 +25,12 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A shorter form, about five minutes on two cores.")] = False,
     seeds: Annotated[str | None, typer.Option(help="Seeds in place of the experiment's, as `0,1,2`.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any key of the experiment, as in `simulation.impressions=100000`."
+        ),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Runs side by side, one thread each; by default one for each core.")
     ] = None,
@@ -55,6 +61,7 @@ def reproduce(
             data=data,
             quick=quick,
             seeds=None if seeds is None else _numbers(seeds),
+            changes=settings or (),
             workers=workers,
             say=lambda line: typer.echo(line, err=True),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def reproduce(
     data: str | None = None,
     quick: bool = False,
     seeds: Sequence[int] | None = None,
+    changes: Sequence[str] = (),
     workers: int | None = None,
     say: Callable[[str], object] = str,
 ) -> tuple[Findings, Path]:
@@ -37,17 +39,18 @@ def reproduce(
         data: The data set, as `NAME=FOLDER`; by default the first one of the spec.
         quick: As the table [quick] of the spec shortens it.
         seeds: In place of the spec's.
+        changes: Lines of TOML that go over what the spec has, such as `simulation.impressions = 100_000`.
         workers: How many runs are done side by side; by default one for each core.
         say: Is told what happens.
 
     """
     import matplotlib  # noqa: F401 (if it is missing, better now than after hours of training)
 
-    spec = read_spec(name, quick=quick)
+    spec = read_spec(name, quick=quick, changes=changes)
     if seeds is not None:
         spec = spec.with_seeds(seeds)
     experiment = Experiment.of(spec, data, Path(out) / RUNS)
-    folder = Path(out) / _folder_name(Path(name).stem, experiment, data, quick=quick)
+    folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, quick=quick)
     check_new_folder(folder, overwrite=True)
     for label in experiment.left_out():
         say(f"{label} is left out, because it is not installed: pip install 'ultr[peers]'")
@@ -70,7 +73,9 @@ def reproduce(
     return findings, folder
 
 
-def _folder_name(experiment_name: str, experiment: Experiment, data: str | None, *, quick: bool) -> str:
+def _folder_name(
+    experiment_name: str, experiment: Experiment, data: str | None, changes: Sequence[str], *, quick: bool
+) -> str:
     """What is not as the spec has it is in the name."""
     source = experiment.source
     if experiment_name == RUNS:
@@ -80,4 +85,5 @@ def _folder_name(experiment_name: str, experiment: Experiment, data: str | None,
         parts.append(source.name)
     elif data is not None:
         parts.append(f"{source.name}-{source.queries}")
+    parts += [word for change in changes for word in re.findall("[A-Za-z0-9]+", change)]
     return "-".join([*parts, "quick"] if quick else parts)

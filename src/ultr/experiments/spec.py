@@ -223,8 +223,12 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def read_spec(name: str, *, quick: bool = False) -> Spec:
-    """The experiment of this name or in this file; with `quick`, as its table [quick] shortens it."""
+def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) -> Spec:
+    """The experiment of this name or in this file.
+
+    With `quick`, as its table [quick] shortens it. `changes` are lines of TOML that go over what the file has, such as
+    `simulation.impressions = 100_000`.
+    """
     path = Path(name)
     if path.suffix != ".toml":
         known = shipped()
@@ -240,14 +244,26 @@ def read_spec(name: str, *, quick: bool = False) -> Spec:
     shorter = content.pop("quick", None)
     if quick and shorter is None:
         raise OptionError(f"{path} has no table [quick] that says how to shorten it")
+    changed = _merged(content, shorter) if quick else content
+    for change in changes:
+        changed = _merged(changed, _parse_change(change))
     try:
-        spec = Spec.model_validate(content)
-        return Spec.model_validate(_merged(content, shorter)) if quick else spec
+        Spec.model_validate(content)
+        return Spec.model_validate(changed)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         cause = first.get("ctx", {}).get("error", first["msg"])
         raise DataError(f"{path}{f' at {where}' if where else ''}: {cause}") from error
+
+
+def _parse_change(change: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(change)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(
+            f"{change!r} is no line of TOML such as simulation.impressions=100000 ({error}); text needs quotes"
+        ) from error
 
 
 def _check_options(method: str, options: Options) -> None:

@@ -29,7 +29,7 @@ def _row(results: Results, line: Line, beside: Results | None, published: Publis
         row[measure] = _spread(line, number)
     gap = results.gap_closed(line)
     if results.gap_closed(results.lines[0]) is not None:
-        row["gap closed"] = "" if gap is None or line.contender.method in REFERENCES else f"{gap:.0%}"
+        row["gap closed"] = "" if gap is None or line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
     if results.best_baseline is not None and len(results.lines) > 1:
         row["to best baseline"] = _difference(results, line)
     if beside is not None:
