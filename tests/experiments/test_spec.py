@@ -139,6 +139,13 @@ def test_a_mistake_is_named_with_the_nearest_key(tmp_path: Path, old: str, new: 
         read_spec(path, quick=True)
 
 
+def test_the_specs_behind_the_documents_are_valid() -> None:
+    specs = list((Path(__file__).parents[2] / "docs" / "specs").glob("*.toml"))
+    assert specs
+    for path in specs:
+        assert read_spec(str(path)).contenders()
+
+
 def test_the_example_in_the_documents_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
     example = page.split("```toml\n")[1].split("```")[0]
