@@ -39,7 +39,7 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
                 Text(column),
                 justify="right" if numeric else "left",
                 no_wrap=column == first,
-                min_width=max(len(row[column]) for row in rows) if numeric else None,
+                min_width=max(_cell_width(row[column]) for row in rows) if numeric else None,
             )
         for row in rows:
             table.add_row(*(Text(row[column]) for column in (first, *part)))
@@ -64,7 +64,11 @@ def _that_fit(rows: Sequence[Mapping[str, str]], first: str, others: Sequence[st
 
 
 def _width(rows: Sequence[Mapping[str, str]], column: str) -> int:
-    return 2 + max([*map(len, column.split()), *(len(row[column]) for row in rows)])
+    return 2 + max([*map(len, column.split()), *(_cell_width(row[column]) for row in rows)])
+
+
+def _cell_width(text: str) -> int:
+    return max(map(len, text.split("\n")))
 
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
