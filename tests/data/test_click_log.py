@@ -195,6 +195,52 @@ def test_a_share_out_of_range_is_refused() -> None:
         random_log().split(0)
 
 
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), held_out=st.floats(0.2, 0.8))
+def test_a_split_by_page_loses_nothing_and_has_lists_on_both_sides(seed: int, held_out: float) -> None:
+    log = random_log(seed)
+    kept, aside = log.split(held_out, by="page", seed=seed)
+    assert totals(merge([kept, aside])) == totals(log)
+    assert set(shown(kept)) & set(shown(aside))
+
+
+def test_a_split_by_page_takes_the_asked_share_of_pages_and_of_each_documents_clicks() -> None:
+    log = random_log(lists=20).collapse()
+    asides = [log.split(0.25, by="page", seed=seed)[1] for seed in range(600)]
+    pages, clicks = (
+        np.array(counts) for counts in ([a.impressions.sum() for a in asides], [a.clicks.sum() for a in asides])
+    )
+    for drawn, of in ((pages, log.impressions.sum()), (clicks, log.clicks.sum())):
+        assert abs(drawn.mean() - of / 4) < 3 * drawn.std() / np.sqrt(len(drawn))
+    # Each page is a coin of its own.
+    assert pages.std() == pytest.approx(np.sqrt(log.impressions.sum() * 3 / 16), rel=0.12)
+
+
+def test_clicks_on_all_pages_or_on_none_are_split_by_hand() -> None:
+    log = ClickLog.of(
+        features=[[0.0], [1.0]], documents=[0, 1], offsets=[0, 2], clicks=[8, 0], impressions=[8], queries=["q"]
+    )
+    kept, aside = log.split(0.5, by="page")
+    assert aside.clicks.tolist() == [aside.impressions[0], 0]
+    assert kept.clicks.tolist() == [8 - aside.impressions[0], 0]
+
+
+def test_a_log_with_pairs_is_not_split_by_page() -> None:
+    with pytest.raises(DataError, match="cannot be split by page"):
+        random_sessions(pairs=True).split(0.5, by="page")
+
+
+def test_a_log_has_no_time_to_split_by() -> None:
+    with pytest.raises(OptionError, match="by must be one of query, page, got 'time'"):
+        random_log().split(0.5, by="time")
+
+
+def test_a_share_that_leaves_no_page_on_one_side_is_refused() -> None:
+    one = random_log().select(np.array([0]))
+    with pytest.raises(DataError, match="cannot hold out"):
+        replace(one, impressions=np.array([1]), clicks=np.zeros_like(one.clicks)).split(0.5, by="page")
+
+
 def test_merging_the_parts_of_a_log_gives_the_collapsed_log_back() -> None:
     log = random_log()
     merged = merge(log.split(0.5))

@@ -19,6 +19,9 @@ from ultr.files import new_folder, read_json, write_json
 from ultr.seeding import generator
 
 FORMAT = "ultr click log 1"
+SPLITS = ("query", "page")
+MOST_OF_A_LIST = 10**9
+"""As many as numpy's hypergeometric numbers go to."""
 _ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
 
 
@@ -236,9 +239,18 @@ class ClickLog:
             pair_clicks=None if self.pair_clicks is None else self.pair_clicks[self._pairs_of(chosen)],
         )
 
-    def split(self, held_out: float = 0.1, *, seed: int = 0) -> tuple[ClickLog, ClickLog]:
-        """The log without a share of its queries, and those queries: no query is on both sides."""
+    def split(self, held_out: float = 0.1, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
+        """The log without a share of its queries or pages, and those queries or pages.
+
+        By `query`, no query is on both sides. By `page`, each impression is put aside with chance `held_out`, so that
+        a list with many impressions is on both sides. A summed row does not say which of its clicks came together, so
+        each document's clicks are shared out on their own: out of n pages with c clicks, m pages get a hypergeometric
+        number of them. That is exact for each document, but not for pairs of them, so a log with `pair_clicks` is
+        refused. A collapsed log has no time, so it cannot be split by time.
+        """
         checks.share("held_out", held_out)
+        if checks.one_of("by", by, SPLITS) == "page":
+            return self._split_pages(held_out, seed=seed)
         queries = np.unique(self.queries)
         count = round(held_out * len(queries))
         if not 0 < count < len(queries):
@@ -249,6 +261,26 @@ class ClickLog:
         chosen = generator(seed, "held-out queries").permutation(queries)[:count]
         aside = np.isin(self.queries, chosen)
         return self.select(~aside), self.select(aside)
+
+    def _split_pages(self, held_out: float, *, seed: int) -> tuple[ClickLog, ClickLog]:
+        if self.pair_clicks is not None:
+            raise DataError(
+                "a log that counts which documents were clicked together cannot be split by page, since it does not "
+                "say on which pages; split it by query, or leave pair_clicks out"
+            )
+        if self.impressions.max(initial=0) >= MOST_OF_A_LIST:
+            raise DataError(f"a list with {MOST_OF_A_LIST:,} impressions or more cannot be split by page")
+        random = generator(seed, "held-out pages")
+        aside = random.binomial(self.impressions, held_out)
+        if not 0 < aside.sum() < self.impressions.sum():
+            raise DataError(
+                f"cannot hold out a share of {held_out:g} of {self.impressions.sum()} pages; hold out another share"
+            )
+        skips = np.repeat(self.impressions, self.lengths) - self.clicks
+        clicks = random.hypergeometric(self.clicks, skips, np.repeat(aside, self.lengths))
+        kept = replace(self, impressions=np.maximum(self.impressions - aside, 1), clicks=self.clicks - clicks)
+        held = replace(self, impressions=np.maximum(aside, 1), clicks=clicks)
+        return kept.select(aside < self.impressions), held.select(aside > 0)
 
     def collapse(self) -> ClickLog:
         """Sum the rows that show the same documents under the same bias factors to the same query."""
