@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 import torch
 
 from ultr.clicks.trust_bias import TrustBias
+from ultr.data.click_log import ClickLog
 from ultr.data.letor_like import letor_like
-from ultr.evaluation import evaluate
+from ultr.evaluation import click_fit, evaluate
 from ultr.methods import Affine, ClickBaseline, LabelBaseline
 from ultr.methods.network import Shape
 from ultr.simulation.log import simulate
@@ -115,3 +117,22 @@ def test_it_finds_the_correction_and_the_ranking_of_trust_bias_clicks() -> None:
 
     assert quality(ranker) > quality(LabelBaseline(**options).fit(splits.train, validation=splits.validation)) - 0.02
     assert quality(ranker) > quality(ClickBaseline(**options).fit(log, validation=splits.validation)) + 0.01
+
+
+def test_its_click_probability_is_the_mean_rate_of_relevant_and_other_documents(small_log: ClickLog) -> None:
+    ranker = Affine(hidden=(8,), steps=3).fit(small_log)
+    network: Any = ranker.network_
+    # The judge finds a document relevant with chance 1/4; what the ranker thinks of it does not matter.
+    network.judge.layers[-1].weight.zero_()
+    network.judge.layers[-1].bias.fill_(-np.log(3))
+    network.relevant_rates.copy_(torch.tensor([0.9, 0.5, *[0.2] * 8]))
+    network.other_rates.copy_(torch.tensor([0.5, 0.1, *[0.0] * 8]))
+    chances = ranker.click_probabilities(small_log)
+    # 0.9 / 4 + 0.5 * 3 / 4 and so on; an impression has 0.6 + 0.2 + 8 * 0.05 = 1.2 clicks.
+    for position, chance in ((1, 0.6), (2, 0.2), (3, 0.05), (10, 0.05)):
+        np.testing.assert_allclose(chances[small_log.positions == position], chance, rtol=1e-4)
+    np.testing.assert_allclose(ranker.click_shares(small_log)[:3], [0.5, 1 / 6, 1 / 24], rtol=1e-4)
+    one = small_log.select(np.array([0]))
+    one = replace(one, impressions=np.array([5]), clicks=np.array([3, 1, *[0] * 8]))
+    expected = 3 * np.log(0.6) + 2 * np.log(0.4) + np.log(0.2) + 4 * np.log(0.8) + 40 * np.log(0.95)
+    assert click_fit(ranker, one).log_likelihood == pytest.approx(expected / 50, rel=1e-4)

@@ -182,6 +182,19 @@ def test_saving_and_loading_gives_the_same_scores(
     )
 
 
+@pytest.mark.parametrize("method", [method for method in METHODS.values() if method.learns_from is ClickLog])
+def test_predicted_clicks_are_probabilities_in_the_proportion_of_the_shares(
+    method: type[Estimator], pair_log: ClickLog
+) -> None:
+    ranker = method(**SMALL).fit(pair_log)
+    chances, shares = ranker.click_probabilities(pair_log), ranker.click_shares(pair_log)
+    lists = ragged.list_numbers(pair_log.offsets)
+    assert ((chances > 0) & (chances <= 1)).all()
+    np.testing.assert_allclose(np.bincount(lists, shares), 1)
+    uncut = np.bincount(lists, chances == 1)[lists] == 0
+    np.testing.assert_allclose((chances / np.bincount(lists, chances)[lists])[uncut], shares[uncut], rtol=1e-6)
+
+
 def test_clone_gives_an_unfitted_estimator_with_the_same_options(
     method: type[Estimator], data: ClickLog | JudgedLists
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,8 +11,9 @@ import torch
 from ultr.arrays import Doubles
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
 from ultr.data.letor_like import letor_like
-from ultr.evaluation import evaluate
+from ultr.evaluation import click_fit, evaluate
 from ultr.methods import LabelBaseline, RegressionEM
 from ultr.methods.network import Shape
 from ultr.simulation.log import simulate
@@ -90,3 +92,32 @@ def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks
     np.testing.assert_allclose(ranker.propensities(), np.array(EXAMINATION) / EXAMINATION[0], atol=0.04)
     labelled = LabelBaseline(**options).fit(splits.train, validation=splits.validation)
     assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025
+
+
+def test_its_click_probability_is_propensity_times_relevance(small_log: ClickLog) -> None:
+    ranker = RegressionEM(hidden=(8,), steps=3).fit(small_log)
+    network: Any = ranker.network_
+    # g(x) = sigmoid(-1) for every document, whatever its features.
+    network.relevance.layers[-1].weight.zero_()
+    network.relevance.layers[-1].bias.fill_(-1.0)
+    network.propensities.copy_(torch.tensor([0.8, 0.4, *[0.2] * 8]))
+    chances = ranker.click_probabilities(small_log)
+    g = 1 / (1 + np.e)
+    for position, theta in ((1, 0.8), (2, 0.4), (3, 0.2), (10, 0.2)):
+        np.testing.assert_allclose(chances[small_log.positions == position], theta * g, rtol=1e-6)
+    # Ten documents: 0.8 + 0.4 + 8 * 0.2 = 2.8 propensities share out the clicks.
+    np.testing.assert_allclose(ranker.click_shares(small_log)[:3], [0.8 / 2.8, 0.4 / 2.8, 0.2 / 2.8], rtol=1e-6)
+
+
+def test_the_likelihood_of_its_clicks_and_skips_by_hand(small_log: ClickLog) -> None:
+    ranker = RegressionEM(hidden=(8,), steps=3).fit(small_log)
+    network: Any = ranker.network_
+    network.relevance.layers[-1].weight.zero_()
+    network.relevance.layers[-1].bias.fill_(0.0)
+    network.propensities.copy_(torch.tensor([1.0, 0.5, *[0.1] * 8]))
+    one = small_log.select(np.array([0]))
+    one = replace(one, impressions=np.array([4]), clicks=np.array([2, 1, *[0] * 8]))
+    # Click probabilities 1/2, 1/4 and eight times 1/20; four impressions with two clicks and one click.
+    expected = 4 * np.log(0.5) + np.log(0.25) + 3 * np.log(0.75) + 32 * np.log(0.95)
+    assert click_fit(ranker, one).log_likelihood == pytest.approx(expected / 40)
+    assert click_fit(ranker, one).list_log_likelihood == pytest.approx((2 * np.log(1 / 2.3) + np.log(0.5 / 2.3)) / 3)

@@ -15,7 +15,7 @@ from ultr import checks
 from ultr.arrays import Doubles
 from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
+from ultr.methods.network import PointwiseClickNetwork, Shape
 from ultr.methods.scalar import ScalarNetwork
 from ultr.nn import MLP
 from ultr.train.lists import Batch, TrainingLists
@@ -29,7 +29,7 @@ Of six pairs of starts, this one came closest to the true rates on trust-bias cl
 """
 
 
-class AffineNetwork(ScalarNetwork):
+class AffineNetwork(PointwiseClickNetwork, ScalarNetwork):
     """The ranker f(x), a judge g(x) for the EM, and click rates of relevant and other documents by position."""
 
     relevant_rates: Tensor

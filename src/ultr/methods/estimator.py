@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
@@ -22,10 +22,10 @@ from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.methods import model_file
-from ultr.methods.network import Shape
+from ultr.methods.network import ClickNetwork, Shape
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.inputs import Inputs
-from ultr.train.lists import TrainingLists
+from ultr.train.lists import Batch, TrainingLists
 from ultr.train.loop import Settings, train
 from ultr.train.progress import Bar
 from ultr.train.recipe import RECIPES, recipe
@@ -150,6 +150,23 @@ class Estimator(ABC):
 
     def click_shares(self, log: ClickLog) -> Doubles:
         """For each shown document, the predicted share of its list's clicks that it gets."""
+        return self._predict(log, lambda network, batch: network.click_shares(batch))
+
+    def click_probabilities(self, log: ClickLog) -> Doubles:
+        """For each shown document, the predicted probability of a click.
+
+        Methods with a model of the click itself (RegressionEM, Affine) give its probability. The list-wise loss of the
+        others fixes how the clicks of a list are shared out, not how many there are; their number an impression is
+        that of the training log.
+        """
+        self.check_fitted()
+        clicks = self.clicks_per_impression_
+        return self._predict(
+            log, lambda network, batch: network.click_probabilities(batch, clicks_per_impression=clicks)
+        )
+
+    def _predict(self, log: ClickLog, predict: Callable[[ClickNetwork, Batch], Tensor]) -> Doubles:
+        """What the network says of each shown document."""
         self.check_fitted()
         if self.learns_from is not ClickLog:
             raise OptionError(f"{type(self).__name__} does not model clicks, so there is nothing to compare with a log")
@@ -161,18 +178,8 @@ class Estimator(ABC):
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
-                logits = network.click_logits(batch).double()
-                shares = logits.masked_fill(~batch.mask, float("-inf")).softmax(dim=-1)
-                parts.append(shares[batch.mask].numpy())
+                parts.append(predict(network, batch)[batch.mask].numpy())
         return np.concatenate(parts)
-
-    def click_probabilities(self, log: ClickLog) -> Doubles:
-        """For each shown document, the predicted probability of a click.
-
-        The list-wise loss fixes how the clicks of a list are shared out, not how many there are; their number an
-        impression is that of the training log.
-        """
-        return np.minimum(self.click_shares(log) * self.clicks_per_impression_, 1.0)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the ranker as a folder with its weights and a manifest."""

@@ -1,8 +1,12 @@
-"""The sizes of a network."""
+"""What the networks of all methods share: their sizes, and how they foretell clicks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from ultr.train.lists import Batch
 
 
 @dataclass(frozen=True)
@@ -12,3 +16,31 @@ class Shape:
     features: int
     levels: tuple[int, ...]
     """The number of levels of each bias factor; empty where there are none."""
+
+
+class ClickNetwork(nn.Module):
+    """A network that foretells clicks; by default it knows only how a list's clicks are shared out."""
+
+    def click_logits(self, batch: Batch) -> Tensor:
+        """Logits whose softmax over a list shares out its clicks, [lists, width]."""
+        raise NotImplementedError
+
+    def click_shares(self, batch: Batch) -> Tensor:
+        """The share of its list's clicks that each document gets, [lists, width]; 0 where there is no document."""
+        return self.click_logits(batch).double().masked_fill(~batch.mask, float("-inf")).softmax(dim=-1)
+
+    def click_probabilities(self, batch: Batch, *, clicks_per_impression: float) -> Tensor:
+        """The probability of a click on each document, [lists, width]; 0 where there is no document.
+
+        A list-wise loss fixes how the clicks of a list are shared out, not how many there are; their number an
+        impression is that of the training log. A network that knows the probabilities themselves gives them instead.
+        """
+        return (self.click_shares(batch) * clicks_per_impression).clamp(max=1.0)
+
+
+class PointwiseClickNetwork(ClickNetwork):
+    """A network whose click logits are the logarithms of click probabilities, each document's own."""
+
+    def click_probabilities(self, batch: Batch, *, clicks_per_impression: float) -> Tensor:
+        """The probabilities that the network knows, [lists, width]; 0 where there is no document."""
+        return self.click_logits(batch).double().exp().clamp(max=1.0).masked_fill(~batch.mask, 0.0)

@@ -14,7 +14,7 @@ from ultr import checks
 from ultr.arrays import Doubles
 from ultr.losses import click_likelihood_loss
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
+from ultr.methods.network import PointwiseClickNetwork, Shape
 from ultr.methods.scalar import ScalarNetwork
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.stage import Stage
@@ -22,7 +22,7 @@ from ultr.train.stage import Stage
 _SURE = 1e-6
 
 
-class RegressionNetwork(ScalarNetwork):
+class RegressionNetwork(PointwiseClickNetwork, ScalarNetwork):
     """The probability of relevance g(x) = sigmoid(f(x)) and the propensity theta of each position."""
 
     propensities: Tensor

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ultr.losses import softmax_cross_entropy
+from ultr.methods.network import ClickNetwork
 from ultr.nn import MLP
 from ultr.train.lists import Batch
 
 
-class ScalarNetwork(nn.Module):
+class ScalarNetwork(ClickNetwork):
     """f(x) in R, a relevance network with one output."""
 
     def __init__(self, features: int, hidden: Sequence[int], generator: torch.Generator) -> None:

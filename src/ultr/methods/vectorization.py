@@ -16,7 +16,7 @@ from ultr.data import ragged
 from ultr.errors import OptionError
 from ultr.losses import gaussian_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
+from ultr.methods.network import ClickNetwork, Shape
 from ultr.nn import MLP, Observation
 from ultr.nn.observation import COMBINATIONS
 from ultr.train.lists import Batch, TrainingLists, pad
@@ -27,7 +27,7 @@ WARM_UP = 500
 """The first steps of the joint schedule, in which observation and base network keep still, as in the released code."""
 
 
-class VectorNetwork(nn.Module):
+class VectorNetwork(ClickNetwork):
     """Relevance r(x), observation o(t) and base network (mu(x), log sigma^2(x)), all in R^d."""
 
     centre: Tensor
