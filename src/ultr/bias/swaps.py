@@ -107,20 +107,26 @@ def all_pairs(table: SwapTable) -> Doubles:
         r_jk = (clicks_jk + clicks_kj) / (weight_jk (theta_j + theta_k))
         theta_j = sum_k clicks_jk / sum_k weight_jk r_jk
     """
-    _check_connected(table)
-    theta: Doubles = np.ones(table.positions)
-    both = table.clicks + table.clicks.T
+    check_connected(table)
+    return most_likely(table.clicks)
+
+
+def most_likely(clicks: Doubles) -> Doubles:
+    """The propensities of `all_pairs` for the clicks of a table, or of many at once, [..., positions]."""
+    theta: Doubles = np.ones(clicks.shape[:-1])
+    both, own = clicks + clicks.swapaxes(-1, -2), clicks.sum(axis=-1)
     for _ in range(_ROUNDS):
         # weight_jk r_jk, with the weight cancelled.
-        relevance = both / (theta[:, None] + theta)
-        before, theta = theta, table.clicks.sum(axis=1) / relevance.sum(axis=1)
-        theta /= theta[0]
+        relevance = both / (theta[..., :, None] + theta[..., None, :])
+        before, theta = theta, own / relevance.sum(axis=-1)
+        theta /= theta[..., :1]
         if np.abs(theta - before).max() < _TOLERANCE:
             break
     return theta
 
 
-def _check_connected(table: SwapTable) -> None:
+def check_connected(table: SwapTable) -> None:
+    """Raise a `DataError` unless a chain of swaps links all positions."""
     linked = (table.clicks > 0) & (table.clicks.T > 0)
     reached = np.zeros(table.positions, dtype=np.bool_)
     reached[0] = True

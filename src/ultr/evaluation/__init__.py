@@ -1,6 +1,24 @@
-"""Rankers against judged lists and held-out clicks."""
+"""Rankers against judged lists, held-out clicks and the clicks that another ranker collected."""
 
-from ultr.evaluation.held_out import ClickFit, click_fit
+from ultr.evaluation.comparison import Answer, Comparison, compare
+from ultr.evaluation.counterfactual import CounterfactualValue, Valuation, counterfactual_value
+from ultr.evaluation.evidence import Candidates, Evidence
+from ultr.evaluation.held_out import ClickFit, QueryLikelihoods, click_fit
 from ultr.evaluation.judged import Evaluation, evaluate, gap_closed
 
-__all__ = ["ClickFit", "Evaluation", "click_fit", "evaluate", "gap_closed"]
+__all__ = [
+    "Answer",
+    "Candidates",
+    "ClickFit",
+    "Comparison",
+    "CounterfactualValue",
+    "Evaluation",
+    "Evidence",
+    "QueryLikelihoods",
+    "Valuation",
+    "click_fit",
+    "compare",
+    "counterfactual_value",
+    "evaluate",
+    "gap_closed",
+]

@@ -8,8 +8,17 @@ from typing import Protocol
 import numpy as np
 
 from ultr.arrays import Doubles
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.metrics import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
+from ultr.metrics import (
+    Interval,
+    bootstrap_ratio,
+    list_log_likelihood,
+    log_likelihood,
+    log_likelihoods,
+    perplexity,
+    perplexity_by_position,
+)
 
 
 class ClickPredictor(Protocol):
@@ -49,3 +58,39 @@ def click_fit(ranker: ClickPredictor, log: ClickLog) -> ClickFit:
         perplexity=perplexity(probabilities, log.clicks, impressions),
         perplexity_by_position=perplexity_by_position(probabilities, log.clicks, impressions, positions=log.positions),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class QueryLikelihoods:
+    """How well predicted clicks fit held-out ones, query by query, so that two rankers can be compared."""
+
+    totals: Doubles
+    """[queries], the log-likelihood of all clicks and skips on shown documents."""
+    shown: Doubles
+    """[queries], shown documents times impressions."""
+    list_totals: Doubles
+    """[queries], the log-probability of all clicks among the documents of their lists."""
+    clicks: Doubles
+    """[queries]."""
+
+    @classmethod
+    def of(cls, ranker: ClickPredictor, log: ClickLog) -> QueryLikelihoods:
+        """The likelihoods of a log's clicks, for each query that has a list."""
+        _, queries = np.unique(log.queries, return_inverse=True)
+        rows = queries[ragged.list_numbers(log.offsets)]
+        impressions = np.repeat(log.impressions, log.lengths)
+        clicked = log.clicks > 0
+        among_list = np.zeros(len(log.clicks))
+        # A share of 0 would make a difference of two rankers NaN.
+        shares = np.maximum(ranker.click_shares(log)[clicked], np.finfo(np.float64).tiny)
+        among_list[clicked] = log.clicks[clicked] * np.log(shares)
+        by_row = log_likelihoods(ranker.click_probabilities(log), log.clicks, impressions), impressions, among_list
+        return cls(*(np.bincount(rows, values).astype(np.float64) for values in (*by_row, log.clicks)))
+
+    def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
+        """How much likelier clicks and skips are by this ranker than by the other, a shown document."""
+        return bootstrap_ratio(self.totals - other.totals, self.shown, level=level, seed=seed)
+
+    def against_in_lists(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
+        """How much likelier a click is among its list by this ranker than by the other."""
+        return bootstrap_ratio(self.list_totals - other.list_totals, self.clicks, level=level, seed=seed)

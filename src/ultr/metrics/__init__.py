@@ -4,8 +4,14 @@ Ties between scores count against the ranker, and a query without a relevant doc
 `ultr.metrics.ranking` says why.
 """
 
-from ultr.metrics.click_fit import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
-from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, paired_test
+from ultr.metrics.click_fit import (
+    list_log_likelihood,
+    log_likelihood,
+    log_likelihoods,
+    perplexity,
+    perplexity_by_position,
+)
+from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.measures import Measure, mean
 from ultr.metrics.ranking import (
     average_precision,
@@ -23,9 +29,11 @@ __all__ = [
     "average_precision",
     "average_relevance_position",
     "bootstrap_interval",
+    "bootstrap_ratio",
     "expected_reciprocal_rank",
     "list_log_likelihood",
     "log_likelihood",
+    "log_likelihoods",
     "mean",
     "ndcg",
     "paired_test",

@@ -34,7 +34,7 @@ def log_likelihood(probabilities: Probabilities, clicks: Integers, impressions: 
     >>> round(log_likelihood(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1])), 4)
     -0.6931
     """
-    return float(_log_likelihoods(probabilities, clicks, impressions).sum() / impressions.sum())
+    return float(log_likelihoods(probabilities, clicks, impressions).sum() / impressions.sum())
 
 
 def perplexity(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> float:
@@ -59,7 +59,7 @@ def perplexity_by_position(
     ... ).round(4).tolist()
     [2.0, 1.0]
     """
-    likelihoods = _log_likelihoods(probabilities, clicks, impressions)
+    likelihoods = log_likelihoods(probabilities, clicks, impressions)
     if positions.shape != clicks.shape or positions.min() < 1:
         raise DataError(f"positions must be one number of at least 1 for each of {len(clicks)} shown documents")
     shown = np.bincount(positions, weights=impressions)[1:]
@@ -93,8 +93,12 @@ def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> f
     return float(np.average(log_probabilities[clicked].astype(np.float64), weights=clicks[clicked]))
 
 
-def _log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> Doubles:
-    """The log-likelihood of each row, summed over its impressions."""
+def log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> Doubles:
+    """The Bernoulli log-likelihood of each shown document, summed over its impressions.
+
+    >>> log_likelihoods(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1])).round(4).tolist()
+    [-2.7726, -0.6931]
+    """
     if not probabilities.shape == clicks.shape == impressions.shape:
         raise DataError(
             f"probabilities, clicks and impressions must have one shape, got {probabilities.shape}, "

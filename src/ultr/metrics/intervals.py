@@ -60,6 +60,32 @@ def bootstrap_interval(values: Doubles, *, level: float = 0.95, samples: int = 5
     return Interval(float(known.mean()), low, high)
 
 
+def bootstrap_ratio(
+    numerators: Doubles, denominators: Doubles, *, level: float = 0.95, samples: int = 2_000, seed: int = 0
+) -> Interval:
+    """The sum of the numerators over that of the denominators, and its percentile bootstrap interval over queries.
+
+    A mean over impressions is such a ratio: each query brings a sum and its number of impressions. A sample without
+    any denominator says nothing and is left out.
+
+    >>> bootstrap_ratio(np.array([1.0, 3.0]), np.array([2.0, 6.0]))
+    Interval(mean=0.5, low=0.5, high=0.5)
+    """
+    if numerators.shape != denominators.shape:
+        raise DataError(f"a ratio needs the same queries twice, got {len(numerators)} and {len(denominators)} values")
+    if not (denominators >= 0).all() or not denominators.any():
+        raise DataError("the denominators of a ratio must be at least 0, and one of them above it")
+    _check_bootstrap(numerators, level=level, samples=samples)
+    random = generator(seed, "bootstrap")
+    ratios = []
+    for rows in _chunks(samples, width=len(numerators)):
+        drawn = random.integers(len(numerators), size=(rows, len(numerators)))
+        below = denominators[drawn].sum(axis=1)
+        ratios.append(numerators[drawn].sum(axis=1)[below > 0] / below[below > 0])
+    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(numerators.sum() / denominators.sum()), float(low), float(high))
+
+
 def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 10_000, seed: int = 0) -> PairedTest:
     """The mean of `a - b` over queries, its bootstrap interval and the p-value of a randomisation test.
 
@@ -88,10 +114,7 @@ def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 1
 
 
 def _bootstrap(values: Doubles, *, level: float, samples: int, seed: int) -> tuple[float, float]:
-    checks.share("level", level)
-    checks.integer("samples", samples, at_least=1)
-    if not len(values):
-        raise DataError("an interval needs at least one query with a value; check that relevant documents exist")
+    _check_bootstrap(values, level=level, samples=samples)
     # Drawing queries gives the counts of a multinomial draw and is four times as fast.
     random = generator(seed, "bootstrap")
     means = np.concatenate(
@@ -102,6 +125,13 @@ def _bootstrap(values: Doubles, *, level: float, samples: int, seed: int) -> tup
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _check_bootstrap(values: Doubles, *, level: float, samples: int) -> None:
+    checks.share("level", level)
+    checks.integer("samples", samples, at_least=1)
+    if not len(values):
+        raise DataError("an interval needs at least one query with a value; check that relevant documents exist")
 
 
 def _signs(count: int, *, samples: int, seed: int) -> Iterator[Mask]:

@@ -1,0 +1,271 @@
+"""Which of two rankers is better, by a click log alone, and whether that can be told at all.
+
+Two questions are answered apart. The counterfactual value says which one *ranks* better, as far as the position-based
+model holds and the propensities are known. The likelihood of the log's clicks says which one *foretells clicks* better,
+which needs neither, but does not prove a better ranking: a model may foretell clicks well because it knows the bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError, OptionError
+from ultr.evaluation.counterfactual import IPS, CounterfactualValue, Valuation
+from ultr.evaluation.evidence import Candidates, Evidence
+from ultr.evaluation.held_out import QueryLikelihoods
+from ultr.evaluation.judged import Ranker
+from ultr.evaluation.placement import AsShown, Placement, Ranking
+from ultr.metrics import Interval, bootstrap_ratio
+
+CANNOT_TELL = "cannot tell"
+AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
+FEWEST_QUERIES = 20
+"""Fewer say too little about what other queries would do."""
+FEWEST_EFFECTIVE_CLICKS = 100
+MOST_UNSUPPORTED = 0.1
+"""The most of a ranker's rank weight that may lie on documents the log never showed."""
+MOST_CLIPPED = 0.1
+MOST_FAILED = 0.05
+"""The most resamples of the log in which the swaps may fail to link all positions."""
+
+Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
+"""A ranker's placements, one for each part of a log."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A plain answer, why, and the number behind it."""
+
+    verdict: str
+    """`... is better`, or `cannot tell`."""
+    reason: str
+    winner: str | None = None
+    """The name of the better one."""
+    difference: Interval | None = None
+    """How much higher the first one is, with its interval; None where there is nothing to compare."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Whether the second of two rankers is better than the first, and than what the log has already."""
+
+    value: Answer
+    """By counterfactual value: the second ranker against the first."""
+    value_against_shown: Answer
+    """The second ranker against the lists as they were shown."""
+    value_against_raw_clicks: Answer
+    """The second ranker against ordering each query's documents by their click rate on other pages of the log."""
+    likelihood: Answer
+    """By the likelihood of each shown document's click or skip: the second ranker against the first."""
+    list_likelihood: Answer
+    """By the likelihood of each click among its list: the second ranker against the first."""
+    values: dict[str, CounterfactualValue]
+    """By name: both rankers and the lists as shown; empty without propensities."""
+    propensities: Doubles | None
+    """[positions], those that the values are built on; None where they are not identified."""
+
+
+def compare(
+    a: Ranker,
+    b: Ranker,
+    log: ClickLog,
+    *,
+    propensities: Sequence[float] | Doubles | None = None,
+    estimator: str = "all-pairs",
+    weighting: str = IPS,
+    utility: str = "clicks",
+    relevance: Doubles | None = None,
+    candidates: Candidates | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Is ranker `b` better than `a`, and than raw clicks? `log` must not be one that they were trained on.
+
+    Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
+    ones are taken for known. Intervals are bootstrapped over queries. `weighting`, `utility`, `relevance` and
+    `candidates` are those of `counterfactual_value`.
+    """
+    checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
+    if names[0] == names[1]:
+        raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
+    _check(a, b, log)
+    likelihoods = _likelihood_answers(a, b, log, names=names, level=level, seed=seed)
+    known: Doubles | ResampledPropensities
+    try:
+        if propensities is None:
+            known = ResampledPropensities.of_log(log, estimator, seed=seed)
+        else:
+            known = np.asarray(propensities, dtype=np.float64)
+    except DataError as error:
+        unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
+        return Comparison(unknown, unknown, unknown, *likelihoods, values={}, propensities=None)
+    theta = known.estimate if isinstance(known, ResampledPropensities) else known
+    valuation = Valuation(theta, weighting, utility, relevance=relevance)
+    trial = _Trial(log, valuation, known, level=level, seed=seed)
+    evidence = Evidence.of(log, candidates)
+    rankings: dict[str, Valued] = {
+        name: [(_ranking(ranker, evidence), evidence)] for name, ranker in zip(names, (a, b), strict=True)
+    }
+    rankings[AS_SHOWN] = [(AsShown(evidence), evidence)]
+    first, second = names
+    try:
+        beside_raw = _beside_raw_clicks(b, log, candidates, name=second, seed=seed)
+        against_raw = trial.answer(beside_raw, second, RAW_CLICKS)
+    except DataError as error:
+        against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
+    return Comparison(
+        trial.answer(rankings, second, first),
+        trial.answer(rankings, second, AS_SHOWN),
+        against_raw,
+        *likelihoods,
+        values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},
+        propensities=theta,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """How two rankers are compared by their values."""
+
+    log: ClickLog
+    valuation: Valuation
+    propensities: Doubles | ResampledPropensities
+    level: float
+    seed: int
+
+    def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
+        """Whether the first is better than the second."""
+        difference = self._interval(rankings[first], rankings[second])
+        weak = self._weakness({name: rankings[name] for name in (first, second)})
+        if weak:
+            return Answer(CANNOT_TELL, f"too little support: {weak}", difference=difference)
+        what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
+        return _judge(difference, first, second, what=f"the difference in {what}", level=self.level)
+
+    def _weakness(self, rankings: dict[str, Valued]) -> str | None:
+        queries = len(np.unique(self.log.queries))
+        if queries < FEWEST_QUERIES:
+            return f"{queries} queries, fewer than {FEWEST_QUERIES}"
+        if isinstance(self.propensities, ResampledPropensities) and self.propensities.failed > MOST_FAILED:
+            return (
+                f"in {self.propensities.failed:.0%} of the resamples of the log swaps do not link all positions, so "
+                "the propensities hang on a few queries; log more swaps, or give propensities"
+            )
+        for name, placed in rankings.items():
+            values = [self.valuation.of(*part) for part in placed]
+            effective = sum(value.effective_clicks for value in values)
+            if effective < FEWEST_EFFECTIVE_CLICKS:
+                return (
+                    f"the clicks that the value of {name} rests on weigh as much as {effective:.0f} of equal weight, "
+                    f"fewer than {FEWEST_EFFECTIVE_CLICKS}"
+                )
+            unsupported = max(value.unsupported for value in values)
+            if unsupported > MOST_UNSUPPORTED:
+                return f"{unsupported:.0%} of what {name} shows was never shown by the log, which cannot know its worth"
+            clipped = max(value.clipped for value in values)
+            if clipped > MOST_CLIPPED and self.valuation.relevance is None:
+                return f"{clipped:.0%} of the weight of the clicks that {name} rests on had to be clipped"
+        return None
+
+    def _interval(self, first: Valued, second: Valued) -> Interval:
+        def sums(valuation: Valuation) -> tuple[Doubles, Doubles]:
+            """The difference in value of each query, and what it is over; queries by their number in the log."""
+            totals, bases = np.zeros(len(self.log.query_ids)), np.zeros(len(self.log.query_ids))
+            for (placement, evidence), (other, _) in zip(first, second, strict=True):
+                value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
+                totals[evidence.query_numbers] += value.totals - base.totals
+                bases[evidence.query_numbers] += value.bases
+            return totals[queries], bases[queries]
+
+        queries = np.unique(self.log.queries)
+        totals, bases = sums(self.valuation)
+        if not isinstance(self.propensities, ResampledPropensities):
+            return bootstrap_ratio(totals, bases, level=self.level, seed=self.seed)
+        ratios = []
+        for theta, counts in zip(self.propensities.draws, self.propensities.counts, strict=True):
+            by_group = (
+                self.propensities.total(values, queries) for values in sums(replace(self.valuation, propensities=theta))
+            )
+            above, below = (float(counts @ values) for values in by_group)
+            if below > 0:
+                ratios.append(above / below)
+        low, high = np.quantile(ratios, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
+
+
+def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
+    if not log.clicks.any():
+        raise DataError("the log has no click, so there is nothing to compare rankers by")
+    for ranker in (a, b):
+        names = tuple(getattr(ranker, "feature_names_", log.feature_names))
+        if names != tuple(log.feature_names):
+            raise DataError(
+                f"a ranker knows {len(names)} features, the log has {len(log.feature_names)} or other names for them; "
+                "compare on a log with the features that both were trained for"
+            )
+
+
+def _ranking(ranker: Ranker, evidence: Evidence) -> Ranking:
+    return Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence)
+
+
+def _beside_raw_clicks(
+    ranker: Ranker, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
+) -> dict[str, Valued]:
+    """The ranker and raw click rates on both halves of the log's pages, each half ranked by the rates of the other.
+
+    On the pages that they come from, click rates would win by the chance in the very clicks that they are judged by.
+    """
+    shown = Candidates.shown(log) if candidates is None else candidates
+    halves = replace(log, pair_clicks=None).split(0.5, by="page", seed=seed)
+    parts = [Evidence.of(half, shown) for half in halves]
+    rankers: list[tuple[Placement, Evidence]] = [(_ranking(ranker, part), part) for part in parts]
+    raw: list[tuple[Placement, Evidence]] = []
+    for part, other in zip(parts, reversed(parts), strict=True):
+        rates = np.zeros(len(shown.documents))
+        times = other.shown_at.sum(axis=1)
+        rates[ragged.rows_of(other.query_numbers, shown.offsets)] = other.clicks / np.maximum(times, 1)
+        raw.append((Ranking.of(rates[ragged.rows_of(part.query_numbers, shown.offsets)], part), part))
+    return {name: rankers, RAW_CLICKS: raw}
+
+
+def _likelihood_answers(
+    a: Any, b: Any, log: ClickLog, *, names: tuple[str, str], level: float, seed: int
+) -> tuple[Answer, Answer]:
+    """Which one foretells the log's clicks better: clicks and skips one by one, and clicks among their lists."""
+    first, second = names
+    fits = []
+    for name, ranker in zip(names, (a, b), strict=True):
+        if not hasattr(ranker, "click_shares"):
+            unknown = Answer(CANNOT_TELL, f"{name} does not foretell clicks")
+            return unknown, unknown
+        try:
+            fits.append(QueryLikelihoods.of(ranker, log))
+        except (OptionError, DataError) as error:
+            unknown = Answer(CANNOT_TELL, f"{name} does not foretell these clicks: {error}")
+            return unknown, unknown
+    by_document = fits[1].against(fits[0], level=level, seed=seed)
+    by_list = fits[1].against_in_lists(fits[0], level=level, seed=seed)
+    return (
+        _judge(by_document, second, first, what="the difference in log-likelihood of a click or skip", level=level),
+        _judge(by_list, second, first, what="the difference in log-likelihood of a click among its list", level=level),
+    )
+
+
+def _judge(difference: Interval, first: str, second: str, *, what: str, level: float) -> Answer:
+    """Whether the interval of the first one's lead leaves a doubt."""
+    numbers = f"{difference.mean:+.4f}, {level:.0%} interval {difference.low:+.4f} to {difference.high:+.4f}"
+    if difference.low > 0 or difference.high < 0:
+        winner = first if difference.low > 0 else second
+        return Answer(f"{winner} is better", f"{what} is {numbers}", winner, difference)
+    return Answer(CANNOT_TELL, f"{what} is {numbers}, which holds 0", difference=difference)

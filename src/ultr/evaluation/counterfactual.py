@@ -1,0 +1,191 @@
+"""What a ranker would be worth to the users of a log that another ranker collected.
+
+Under the position-based model a document d of a query is clicked with probability theta_p gamma_d: examination of its
+position times relevance. The value of a ranker that puts d at rank k(d) is the mean over the log's impressions of
+
+    V = sum over d of u(k(d)) gamma_d
+
+with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`). Let N be the
+impressions of the query, c_d the clicks on d and rho_d the mean examination that the log gave d: theta at its position,
+0 where it was not shown, averaged over the N impressions. Then the relevance is estimated by
+
+    ips               gamma_d = c_d / N / max(rho_d, tau)
+    doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau),   g_d a model of gamma_d
+
+Where d was always shown at one position p this is a click divided by theta_p. With several lists it is the policy-aware
+form: it also sees documents that only some lists showed, and varies less. Given the shown lists, `ips` is unbiased for
+all documents with rho_d >= tau, and `doubly-robust` also for the others, as far as g is right; g is corrected only by
+clicks and by skips that were probably examined. `self-normalised` is another quantity,
+
+    V = sum over d of u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
+
+the mean rank weight of a relevant document: 1 if all stood first. A constant factor in the propensities cancels in it,
+and much of the chance in who clicked at all.
+
+A document that the log never showed has rho_d = 0. There is no evidence on it: `ips` and `self-normalised` count it as
+worth nothing, `doubly-robust` as what g says. Documents that tie share the mean of their ranks' weights.
+
+Joachims, Swaminathan, Schnabel: Unbiased Learning-to-Rank with Biased Feedback, WSDM 2017; Oosterhuis, de Rijke:
+Policy-Aware Unbiased Learning to Rank for Top-k Rankings, SIGIR 2020; Oosterhuis: Doubly Robust Estimation for
+Correcting Position Bias in Click Feedback for Unbiased Learning to Rank, TOIS 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Floats
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError, OptionError
+from ultr.evaluation.evidence import Candidates, Evidence
+from ultr.evaluation.judged import Ranker
+from ultr.evaluation.placement import Placement, Ranking
+from ultr.metrics import Interval, bootstrap_ratio
+
+IPS, SELF_NORMALISED, DOUBLY_ROBUST = WEIGHTINGS = ("ips", "self-normalised", "doubly-robust")
+UTILITIES = ("clicks", "dcg")
+
+
+@dataclass(frozen=True, eq=False)
+class CounterfactualValue:
+    """The estimated value of a ranker, query by query, and how much evidence it rests on."""
+
+    totals: Doubles
+    """[queries], the value of all impressions of the query (self-normalised: the weighted relevance found)."""
+    bases: Doubles
+    """[queries], the impressions of the query (self-normalised: the relevance found)."""
+    clicks: float
+    """How many clicks of the log the value rests on: those on documents with a rank that counts."""
+    effective_clicks: float
+    """How many clicks of equal weight would be as sure: (sum of w)^2 / sum of w^2 over the clicks."""
+    clipped: float
+    """The share of the clicks' weight that clipping took away: this much relevance is missing (`ips`)."""
+    unsupported: float
+    """The share of the ranker's rank weight on documents that the log never showed, on which it has no evidence."""
+
+    @property
+    def value(self) -> float:
+        """The mean over impressions (self-normalised: over relevance)."""
+        return float(self.totals.sum() / self.bases.sum())
+
+    def interval(self, *, level: float = 0.95, samples: int = 2_000, seed: int = 0) -> Interval:
+        """The value with its bootstrap interval over queries; the propensities are taken for known."""
+        return bootstrap_ratio(self.totals, self.bases, level=level, samples=samples, seed=seed)
+
+    def against(
+        self, other: CounterfactualValue, *, level: float = 0.95, samples: int = 2_000, seed: int = 0
+    ) -> Interval:
+        """How much higher this value is than the other's on the same queries, with its bootstrap interval."""
+        if self.bases.shape != other.bases.shape or not np.allclose(self.bases, other.bases):
+            raise DataError("two values can only be compared on the same log, candidates, propensities and weighting")
+        return bootstrap_ratio(self.totals - other.totals, self.bases, level=level, samples=samples, seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Valuation:
+    """How values are estimated; the formulas are at the head of this module."""
+
+    propensities: Sequence[float] | Doubles
+    """Examination by position from the first, in any unit; `dcg` values come in its inverse."""
+    weighting: str = IPS
+    """ips, self-normalised or doubly-robust."""
+    utility: str = "clicks"
+    """clicks or dcg."""
+    cutoff: int | None = None
+    """Ranks beyond it count nothing; by default as many count as there are propensities."""
+    smallest: float = 0.01
+    """tau as a share of the highest propensity: documents that were examined less get no higher weight than that."""
+    relevance: Doubles | None = None
+    """For doubly-robust: g of each row of the log's features, so that theta g is the probability of a click."""
+
+    def __post_init__(self) -> None:
+        checks.one_of("weighting", self.weighting, WEIGHTINGS)
+        checks.one_of("utility", self.utility, UTILITIES)
+        checks.share("smallest", self.smallest)
+        theta = np.asarray(self.propensities, dtype=np.float64)
+        if theta.ndim != 1 or not len(theta) or not (np.isfinite(theta) & (theta > 0)).all():
+            raise OptionError("propensities must be a number above 0 for each position")
+        if self.cutoff is not None:
+            checks.integer("cutoff", self.cutoff, at_least=1)
+            if self.utility == "clicks" and self.cutoff > len(theta):
+                raise OptionError(f"cutoff must be at most {len(theta)}, the number of propensities, to count clicks")
+        if (self.weighting == DOUBLY_ROBUST) != (self.relevance is not None):
+            raise OptionError("weighting doubly-robust needs a relevance for each document, and no other takes one")
+
+    def rank_weights(self) -> Doubles:
+        """U(k) of the ranks that count, from the first."""
+        theta = np.asarray(self.propensities, dtype=np.float64)
+        cutoff = len(theta) if self.cutoff is None else self.cutoff
+        weights: Doubles = theta[:cutoff] if self.utility == "clicks" else 1 / np.log2(np.arange(cutoff) + 2)
+        return weights / weights[0] if self.weighting == SELF_NORMALISED else weights
+
+    def of_scores(self, scores: Floats | Doubles, evidence: Evidence) -> CounterfactualValue:
+        """The value of ranking the candidates by these scores."""
+        return self.of(Ranking.of(scores, evidence), evidence)
+
+    def of(self, placement: Placement, evidence: Evidence) -> CounterfactualValue:
+        """The value of placing the candidates like this."""
+        return self._value(placement.weights(self.rank_weights()), evidence)
+
+    def _value(self, weights: Doubles, evidence: Evidence) -> CounterfactualValue:
+        """The value where each candidate is given this rank weight on average."""
+        theta = np.asarray(self.propensities, dtype=np.float64)
+        if len(theta) < evidence.positions:
+            raise OptionError(
+                f"the log shows {evidence.positions} positions, but {len(theta)} propensities are given; "
+                "give one for each position"
+            )
+        impressions = evidence.impressions[evidence.queries]
+        examined = evidence.shown_at @ theta[: evidence.positions] / impressions
+        divisor = np.maximum(examined, self.smallest * theta.max())
+        found = evidence.clicks / divisor
+        if self.relevance is not None:
+            if self.relevance.shape != (len(evidence.features),) or not np.isfinite(self.relevance).all():
+                raise DataError(f"relevance must be a number for each of {len(evidence.features)} documents of the log")
+            g = self.relevance[evidence.documents]
+            found = found + impressions * g * (1 - examined / divisor)
+        bases = evidence.total(found) if self.weighting == SELF_NORMALISED else evidence.impressions
+        if not bases.any():
+            raise DataError("the log has no click on a candidate, so there is no value to estimate")
+        counted = evidence.clicks * (weights > 0)
+        click_weights = weights / divisor
+        kept = float(counted @ click_weights)
+        squared = float(counted @ click_weights**2)
+        full = float(
+            np.divide(evidence.clicks * weights, examined, out=np.zeros_like(weights), where=examined > 0).sum()
+        )
+        placed = impressions @ weights
+        return CounterfactualValue(
+            totals=evidence.total(weights * found),
+            bases=bases,
+            clicks=float(counted.sum()),
+            effective_clicks=kept**2 / squared if squared else 0.0,
+            clipped=1 - kept / full if full else 0.0,
+            unsupported=float((impressions * weights) @ (examined == 0) / placed) if placed else 0.0,
+        )
+
+
+def counterfactual_value(
+    ranker: Ranker,
+    log: ClickLog,
+    *,
+    propensities: Sequence[float] | Doubles,
+    candidates: Candidates | None = None,
+    weighting: str = IPS,
+    utility: str = "clicks",
+    cutoff: int | None = None,
+    smallest: float = 0.01,
+    relevance: Doubles | None = None,
+) -> CounterfactualValue:
+    """What a ranker would be worth to the users of a log, by the formulas at the head of this module.
+
+    It ranks the documents that the log showed for each query, or else the `candidates`. The log must not be one that
+    the ranker was trained on, or the value is too good.
+    """
+    valuation = Valuation(propensities, weighting, utility, cutoff, smallest, relevance)
+    evidence = Evidence.of(log, candidates)
+    return valuation.of_scores(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence)
