@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ultr.data.layouts import read_layout
     from ultr.data.letor_like import letor_like
     from ultr.data.svmlight import read_svmlight
+    from ultr.evaluation.comparison import compare
+    from ultr.evaluation.counterfactual import counterfactual_value
     from ultr.evaluation.judged import evaluate
     from ultr.methods.affine import Affine
     from ultr.methods.click_baseline import ClickBaseline
@@ -50,6 +52,8 @@ _HOMES = {
     "Vectorization": "ultr.methods.vectorization",
     "click_model": "ultr.clicks.registry",
     "click_rate_propensities": "ultr.bias.propensities",
+    "compare": "ultr.evaluation.comparison",
+    "counterfactual_value": "ultr.evaluation.counterfactual",
     "evaluate": "ultr.evaluation.judged",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
@@ -73,6 +77,8 @@ __all__ = [
     "__version__",
     "click_model",
     "click_rate_propensities",
+    "compare",
+    "counterfactual_value",
     "evaluate",
     "letor_like",
     "load",

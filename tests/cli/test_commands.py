@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ultr.bias import click_rate_propensities
+from ultr.bias import SwapTable, click_rate_propensities, pivot
 from ultr.cli import main
 from ultr.data.click_log import ClickLog
 from ultr.methods import METHODS, load
@@ -69,7 +69,7 @@ def candidates(model: Path) -> Path:
 
 def test_help_names_every_command() -> None:
     text = ultr("--help").stdout
-    for command in ("demo", "simulate", "methods", "train", "evaluate", "rank", "reproduce"):
+    for command in ("demo", "simulate", "methods", "train", "evaluate", "compare", "rank", "reproduce"):
         assert command in text
         assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
 
@@ -251,6 +251,61 @@ def test_propensities_come_from_a_file_a_randomised_log_or_the_command_line(
     assert load(tmp_path / "log").get_params()["propensities"] == tuple(rates.tolist())
 
 
+@pytest.fixture(scope="module")
+def swapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with swaps, beside the models `raw` and `vectors` that were trained on nine tenths of its queries."""
+    folder = tmp_path_factory.mktemp("swapped")
+    simulate = ["simulate", "--data", "letor-like=300", "--clicks", "position-based", "--rankings", 4, "--noise", 1]
+    ultr(*simulate, "--impressions", 60_000, "--svm-share", 0.1, "--out", folder / "log")
+    for method, name in (("click", "raw"), ("vectorization", "vectors")):
+        tiny = TINY if method == "vectorization" else ["--set", "hidden=16"]
+        ultr("train", method, "--log", folder / "log", "--steps", 40, *tiny, "--out", folder / name)
+    return folder
+
+
+def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
+    command = ["compare", swapped / "raw", swapped / "vectors", "--log", swapped / "log"]
+    text = ultr(*command).stdout
+    assert "Compared on the 30 queries of the log that neither model was trained on." in text
+    for part in ("the lists as shown", "ranks better than raw clicks", "effective clicks", "foretells clicks"):
+        assert part in text.replace("\n", " ")
+    content = json.loads(ultr(*command, "--json").stdout)
+    answers = content["answers"]
+    assert answers["likelihood"]["winner"] == str(swapped / "vectors")
+    assert answers["value"]["verdict"] in {
+        "cannot tell",
+        *(f"{swapped / name} is better" for name in ("raw", "vectors")),
+    }
+    assert len(content["propensities"]) == 10
+    assert set(content["values"]) == {str(swapped / "raw"), str(swapped / "vectors"), "the lists as shown"}
+    assert answers["value"]["difference"].keys() == {"mean", "low", "high"}
+
+
+def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: Path, log: Path, tmp_path: Path) -> None:
+    command = ["compare", model, swapped / "raw", "--log", log]
+    text = ultr(*command).stdout
+    assert text.startswith("cannot tell: the propensities are not identified: no chain of clicked documents")
+    assert "Give --propensities, or a log with swaps" in text
+    given = tmp_path / "propensities.json"
+    given.write_text(json.dumps([1 / position for position in range(1, 11)]))
+    assert json.loads(ultr(*command, "--json").stdout)["propensities"] is None
+    by_file = json.loads(ultr(*command, "--propensities", given, "--json").stdout)
+    assert by_file["propensities"] == [1 / position for position in range(1, 11)]
+    by_log = json.loads(ultr(*command, "--propensities", swapped / "log", "--json").stdout)
+    rates = click_rate_propensities(ClickLog.load(swapped / "log"))
+    assert by_log["propensities"] == pytest.approx(rates.tolist())
+    by_pivot = ultr(*command, "--propensities", swapped / "log", "--estimator", "pivot", "--json").stdout
+    table = SwapTable.of_log(ClickLog.load(swapped / "log"))
+    assert json.loads(by_pivot)["propensities"] == pytest.approx(pivot(table).tolist())
+
+
+def test_models_trained_on_the_whole_log_are_not_compared_in_silence(swapped: Path, tmp_path: Path) -> None:
+    train = ["train", "click", "--log", swapped / "log", "--steps", 3, "--set", "hidden=8", "--validate", "none"]
+    ultr(*train, "--out", tmp_path / "all")
+    text = ultr("compare", tmp_path / "all", swapped / "raw", "--log", swapped / "log").stdout
+    assert "on which a model was trained: values and likelihoods are too good" in text
+
+
 IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]
 BAD = [
     (["train", "vectorisation", "--log", "{log}", "--out", "{out}"], "did you mean 'vectorization'"),
@@ -294,6 +349,27 @@ BAD = [
     (["evaluate", "{log}", "--data", "letor-like"], "is not the manifest of a model"),
     (["evaluate", "{model}"], "nothing to evaluate on"),
     (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
+    (["compare", "{model}", "{model}", "--log", "{log}"], "need different names"),
+    (["compare", "{model}", "nomodel", "--log", "{log}"], "there is no folder nomodel"),
+    (["compare", "{model}", "{model}/.", "--log", "nolog"], "there is no folder nolog"),
+    (["compare", "{model}", "{model}"], "missing option '--log'"),
+    (
+        ["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--propensities", "nowhere"],
+        "nowhere is neither a file of propensities nor the folder of a click log",
+    ),
+    (
+        ["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--propensities", "{bad}", "--estimator", "pivot"],
+        "there is nothing to estimate; leave --estimator out",
+    ),
+    (
+        ["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--estimator", "all-pair"],
+        "did you mean 'all-pairs'",
+    ),
+    (["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--utility", "ndcg"], "did you mean 'dcg'"),
+    (
+        ["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--weighting", "doubly-robust"],
+        "doubly-robust needs a model of relevance",
+    ),
     (["rank", "{model}", "{bad}"], "bad.txt"),
     (["reproduce", "real-click"], "did you mean 'real-clicks'"),
     (["reproduce", "nowhere.toml"], "cannot read nowhere.toml"),
@@ -322,11 +398,11 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
 def test_bad_input_ends_in_one_sentence_exit_code_2_and_nothing_written(
-    arguments: list[str], message: str, model: Path, log: Path, tmp_path: Path
+    arguments: list[str], message: str, model: Path, log: Path, swapped: Path, tmp_path: Path
 ) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text("1 qid:1 1:0.5\n1 2:0.5\n")
-    places = {"model": model, "log": log, "out": tmp_path / "out", "bad": bad}
+    places = {"model": model, "log": log, "swapped": swapped, "out": tmp_path / "out", "bad": bad}
     result = ultr(*(argument.format(**places) for argument in arguments), expect=2)
     assert message in result.stderr
     assert result.stderr.startswith("ultr: ")

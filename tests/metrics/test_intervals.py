@@ -9,7 +9,7 @@ import pytest
 from ultr.arrays import Doubles
 from ultr.errors import DataError, OptionError
 from ultr.metrics import intervals
-from ultr.metrics.intervals import bootstrap_interval, paired_test
+from ultr.metrics.intervals import bootstrap_interval, bootstrap_ratio, paired_test
 
 
 def normal_sample(seed: int, size: int, mean: float = 0.0) -> Doubles:
@@ -132,3 +132,27 @@ def test_an_interval_needs_a_value_and_options_that_fit() -> None:
         bootstrap_interval(np.zeros(2), level=95)
     with pytest.raises(OptionError, match="samples must be an integer of at least 1"):
         paired_test(np.zeros(2), np.zeros(2), samples=0)
+
+
+def test_a_ratio_of_sums_weighs_each_query_by_its_denominator() -> None:
+    values, weights = np.array([1.0, 0.0, 3.0, 2.0]), np.array([10.0, 1.0, 5.0, 4.0])
+    interval = bootstrap_ratio(values, weights)
+    assert interval.mean == pytest.approx(6 / 20)
+    assert interval.low < interval.mean < interval.high
+
+
+def test_a_ratio_with_equal_denominators_is_a_mean() -> None:
+    values = np.random.default_rng(0).normal(size=40)
+    ratio, mean = bootstrap_ratio(values, np.ones(40), samples=3_000), bootstrap_interval(values, samples=3_000)
+    assert (ratio.mean, ratio.low, ratio.high) == pytest.approx((mean.mean, mean.low, mean.high))
+
+
+def test_a_ratio_leaves_out_samples_without_a_denominator() -> None:
+    interval = bootstrap_ratio(np.array([0.0, 1.0]), np.array([0.0, 2.0]))
+    assert (interval.low, interval.high) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("denominators", [np.zeros(2), np.array([1.0, -1.0]), np.ones(3)])
+def test_a_ratio_over_nothing_is_refused(denominators: Doubles) -> None:
+    with pytest.raises(DataError, match=r"denominators of a ratio|the same queries twice"):
+        bootstrap_ratio(np.ones(2), denominators)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from ultr.cli import demo, evaluate, methods, rank, reproduce, simulate, train
+from ultr.cli import compare, demo, evaluate, methods, rank, reproduce, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
@@ -26,6 +26,7 @@ app.command("simulate")(simulate.simulate)
 app.command("methods")(methods.methods)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("rank")(rank.rank)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -64,6 +64,15 @@ def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: i
     return lists
 
 
+def is_log(path: Path, *, of: str) -> bool:
+    """Whether the option `of`, a file or a click log, names a click log; neither of them is an error."""
+    if path.exists() and not path.is_dir():
+        return False
+    if not (path / "manifest.json").is_file():
+        raise OptionError(f"{path} is neither a file of {of} nor the folder of a click log; give --{of} one of them")
+    return True
+
+
 def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of: str) -> dict[str, Any]:
     """`NAME=VALUE` texts as values of the types that the options have."""
     values: dict[str, Any] = {}

@@ -121,13 +121,9 @@ def _propensities(path: Path) -> tuple[float, ...]:
     from ultr.bias import click_rate_propensities, read_propensities
     from ultr.data.click_log import ClickLog
 
-    if path.exists() and not path.is_dir():
-        return read_propensities(path)
-    if not (path / "manifest.json").is_file():
-        raise OptionError(
-            f"{path} is neither a file of propensities nor the folder of a click log; give --propensities one of them"
-        )
-    return tuple(click_rate_propensities(ClickLog.load(path)).tolist())
+    if options.is_log(path, of=PROPENSITIES):
+        return tuple(click_rate_propensities(ClickLog.load(path)).tolist())
+    return read_propensities(path)
 
 
 def _summary(stage: str, history: list[Record]) -> dict[str, Any]:

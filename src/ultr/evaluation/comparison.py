@@ -19,7 +19,7 @@ from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.evaluation.counterfactual import IPS, CounterfactualValue, Valuation
+from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import Ranker
@@ -81,6 +81,7 @@ def compare(
     *,
     propensities: Sequence[float] | Doubles | None = None,
     estimator: str = "all-pairs",
+    swaps: ClickLog | None = None,
     weighting: str = IPS,
     utility: str = "clicks",
     relevance: Doubles | None = None,
@@ -92,10 +93,15 @@ def compare(
     """Is ranker `b` better than `a`, and than raw clicks? `log` must not be one that they were trained on.
 
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
-    ones are taken for known. Intervals are bootstrapped over queries. `weighting`, `utility`, `relevance` and
-    `candidates` are those of `counterfactual_value`.
+    ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
+    Intervals are bootstrapped over queries. `weighting`, `utility`, `relevance` and `candidates` are those of
+    `counterfactual_value`.
     """
     checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
+    checks.one_of("weighting", weighting, WEIGHTINGS)
+    checks.one_of("utility", utility, UTILITIES)
+    if swaps is not None and not np.array_equal(swaps.query_ids, log.query_ids):
+        raise DataError("swaps must come from a log with the query ids of the log that rankers are compared on")
     if names[0] == names[1]:
         raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
     _check(a, b, log)
@@ -103,7 +109,7 @@ def compare(
     known: Doubles | ResampledPropensities
     try:
         if propensities is None:
-            known = ResampledPropensities.of_log(log, estimator, seed=seed)
+            known = ResampledPropensities.of_log(log if swaps is None else swaps, estimator, seed=seed)
         else:
             known = np.asarray(propensities, dtype=np.float64)
     except DataError as error:

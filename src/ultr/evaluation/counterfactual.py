@@ -15,7 +15,8 @@ impressions of the query, c_d the clicks on d and rho_d the mean examination tha
 Where d was always shown at one position p this is a click divided by theta_p. With several lists it is the policy-aware
 form: it also sees documents that only some lists showed, and varies less. Given the shown lists, `ips` is unbiased for
 all documents with rho_d >= tau, and `doubly-robust` also for the others, as far as g is right; g is corrected only by
-clicks and by skips that were probably examined. `self-normalised` is another quantity,
+clicks and by skips that were probably examined. Where nothing is clipped the two are the same number, because rho_d is
+what the log itself did: g pays where a higher tau makes the value surer. `self-normalised` is another quantity,
 
     V = sum over d of u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
 
@@ -164,7 +165,7 @@ class Valuation:
             bases=bases,
             clicks=float(counted.sum()),
             effective_clicks=kept**2 / squared if squared else 0.0,
-            clipped=1 - kept / full if full else 0.0,
+            clipped=max(0.0, 1 - kept / full) if full else 0.0,
             unsupported=float((impressions * weights) @ (examined == 0) / placed) if placed else 0.0,
         )
 

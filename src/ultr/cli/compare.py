@@ -1,0 +1,182 @@
+"""`ultr compare`: which of two rankers is better, by clicks alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultr.cli import options
+from ultr.errors import OptionError
+
+if TYPE_CHECKING:
+    from ultr.arrays import Doubles
+    from ultr.data.click_log import ClickLog
+    from ultr.evaluation.comparison import Answer, Comparison
+    from ultr.methods.estimator import Estimator
+
+QUESTIONS = {
+    "value": "ranks better than {a}",
+    "value_against_shown": "ranks better than the lists as shown",
+    "value_against_raw_clicks": "ranks better than raw clicks",
+    "likelihood": "foretells clicks and skips better than {a}",
+    "list_likelihood": "foretells which of a list is clicked better than {a}",
+}
+"""What each answer of a comparison is about, B being the subject."""
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="Model folder.")],
+    b: Annotated[Path, typer.Argument(help="Model folder that may be better.")],
+    log: Annotated[Path, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")],
+    propensities: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file (JSON, CSV, or one number a line), or the folder of another click log; "
+            "by default they are estimated from the swaps in --log."
+        ),
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            help="How to estimate them: all-pairs (default for --log), adjacent-chain, pivot, "
+            "or click-rate for a log whose rankings were random (default for --propensities LOG)."
+        ),
+    ] = None,
+    weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = "ips",
+    utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = "clicks",
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
+
+    The answer holds as far as one propensity for each position describes the bias of the log.
+
+    Example: `ultr compare raw model --log log`
+    """
+    from ultr.data.click_log import ClickLog
+    from ultr.evaluation.comparison import compare as compare_rankers
+    from ultr.methods import load
+
+    if weighting == "doubly-robust":
+        raise OptionError("doubly-robust needs a model of relevance, which only ultr.evaluation.compare takes")
+    names = str(a), str(b)
+    rankers = [load(path) for path in (a, b)]
+    clicks = ClickLog.load(log)
+    unseen, note = _unseen(rankers, clicks)
+    comparison = compare_rankers(
+        rankers[0],
+        rankers[1],
+        unseen,
+        propensities=_propensities(propensities, estimator, clicks),
+        estimator="all-pairs" if estimator in {None, "click-rate"} else str(estimator),
+        swaps=clicks,
+        weighting=weighting,
+        utility=utility,
+        names=names,
+        seed=seed,
+    )
+    if json:
+        from ultr.cli.output import print_json
+
+        print_json({"log": str(log), "a": names[0], "b": names[1], "compared_on": note} | _content(comparison))
+    else:
+        _print(comparison, note=note, names=names)
+
+
+def _unseen(rankers: Sequence[Estimator], log: ClickLog) -> tuple[ClickLog, str]:
+    """The queries of the log that no ranker was trained on, as far as their manifests tell, and a sentence on it."""
+    import numpy as np
+
+    everything = log.fingerprint()
+    kept = np.ones(log.lists, dtype=np.bool_)
+    whole = False
+    for ranker in rankers:
+        whole |= ranker.data_fingerprint_ == everything
+        for seed in {0, ranker.seed}:
+            # What `ultr train` learns from, if weights are chosen by held-out clicks.
+            trained = log.split(0.1, seed=seed)[0] if len(np.unique(log.queries)) > 9 else log
+            if trained.fingerprint() == ranker.data_fingerprint_:
+                kept &= ~np.isin(log.queries, trained.queries)
+    if whole or not kept.any():
+        return log, "all queries, on which a model was trained: values and likelihoods are too good, use another log"
+    count = len(np.unique(log.queries[kept]))
+    if kept.all():
+        return log, f"all {count:,} queries of the log"
+    return log.select(kept), f"the {count:,} queries of the log that neither model was trained on"
+
+
+def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Sequence[float] | Doubles | None:
+    """Those that are given; None to estimate them from the swaps of the log."""
+    from ultr import checks
+    from ultr.bias import ESTIMATORS, click_rate_propensities, estimate_propensities, read_propensities
+    from ultr.data.click_log import ClickLog
+
+    if estimator is not None:
+        checks.one_of("estimator", estimator, ESTIMATORS)
+    if path is None:
+        return click_rate_propensities(log) if estimator == "click-rate" else None
+    if options.is_log(path, of="propensities"):
+        return estimate_propensities(ClickLog.load(path), estimator or "click-rate")
+    if estimator is not None:
+        raise OptionError(f"{path} has propensities, so there is nothing to estimate; leave --estimator out")
+    return read_propensities(path)
+
+
+def _print(comparison: Comparison, *, note: str, names: tuple[str, str]) -> None:
+    from ultr.cli.output import print_table
+
+    a, b = names
+    typer.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
+    typer.echo(f"Compared on {note}.")
+    if comparison.values:
+        rows = [
+            {
+                "ranker": name,
+                "value": value.interval().text(),
+                "effective clicks": f"{value.effective_clicks:,.0f}",
+                "clipped": f"{value.clipped:.1%}",
+                "never shown": f"{value.unsupported:.1%}",
+            }
+            for name, value in comparison.values.items()
+        ]
+        print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
+    else:
+        typer.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
+    rows = []
+    for field, question in QUESTIONS.items():
+        answer: Answer = getattr(comparison, field)
+        rows.append(
+            {
+                f"{b} ...": question.format(a=a),
+                "answer": "yes" if answer.winner == b else "no" if answer.winner else answer.verdict,
+                "by": "" if answer.difference is None else f"{answer.difference.mean:+.4f}",
+                "low": "" if answer.difference is None else f"{answer.difference.low:+.4f}",
+                "high": "" if answer.difference is None else f"{answer.difference.high:+.4f}",
+            }
+        )
+    print_table(rows, title="\nanswers, 95 % intervals")
+
+
+def _content(comparison: Comparison) -> dict[str, Any]:
+    theta = comparison.propensities
+    return {
+        "propensities": None if theta is None else theta.tolist(),
+        "values": {
+            name: vars(value.interval())
+            | {
+                "clicks": value.clicks,
+                "effective_clicks": value.effective_clicks,
+                "clipped": value.clipped,
+                "unsupported": value.unsupported,
+            }
+            for name, value in comparison.values.items()
+        },
+        "answers": {
+            field: vars(answer) | {"difference": None if answer.difference is None else vars(answer.difference)}
+            for field in QUESTIONS
+            for answer in [getattr(comparison, field)]
+        },
+    }
