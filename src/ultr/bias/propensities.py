@@ -48,7 +48,7 @@ def click_rate_propensities(log: ClickLog) -> Doubles:
 
 
 def click_rate_curve(
-    positions: Integers, impressions: Integers, clicks: Integers | Doubles, *, positions_shown: int
+    positions: Integers, impressions: Integers | Doubles, clicks: Integers | Doubles, *, positions_shown: int
 ) -> Doubles:
     """Click rates by position over that of the first: where documents were shown (from 1), how often, with what."""
     clicked = np.bincount(positions, clicks, minlength=positions_shown + 1)[1:]

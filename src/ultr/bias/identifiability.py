@@ -1,0 +1,277 @@
+"""Can the bias be identified? The graph of bias values that are linked by documents seen under both.
+
+A document seen under two values of a bias factor tells the ratio of their bias, whatever its relevance. Relevance can
+be recovered up to one scale if and only if these links connect all values (Chen et al., Identifiability Matters:
+Revealing the Hidden Recoverable Condition in Unbiased Learning to Rank, ICML 2024). If not, each part has a scale of
+its own, and documents of different parts cannot be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Floats, Integers, Mask
+from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.errors import DataError
+
+_REACH = 32
+"""How many of the values that follow a value of a document it is linked with."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two bias values under which the same documents were seen."""
+
+    first: int
+    """A value of the graph."""
+    second: int
+    """A later value."""
+    documents: int
+    """How many documents were seen under both."""
+    strength: float
+    """The effective sample size: the harmonic mean of a document's impressions under the two, summed over documents."""
+    clicks: int
+    """The clicks on these documents under the two; a link without clicks is no help yet."""
+    bridge: bool
+    """Whether the graph would fall apart without it."""
+
+
+@dataclass(frozen=True, eq=False)
+class BiasGraph:
+    """The bias values of a log that were seen, and what links them.
+
+    A document seen under more than 32 values links each with the 32 that follow it: the parts are exact even so, and
+    only the strength of some links between distant values is understated.
+    """
+
+    names: tuple[str, ...]
+    """What the values are, such as `position 3, device phone`."""
+    levels: Integers
+    """[values, factors], the level of each factor; of the position from 0."""
+    impressions: Doubles
+    """[values], how many documents were shown under each."""
+    click_rates: Doubles
+    """[values]."""
+    parts: Integers
+    """[values], the connected part that each belongs to; part 0 has the most impressions."""
+    links: tuple[Link, ...]
+    """From the weakest to the strongest."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether all values are linked, so that the bias can be identified."""
+        return not self.parts.any()
+
+    @property
+    def shares(self) -> Doubles:
+        """The share of the impressions of each part."""
+        shares: Doubles = np.bincount(self.parts, self.impressions) / self.impressions.sum()
+        return shares
+
+    @property
+    def bridges(self) -> tuple[Link, ...]:
+        """The links without which the graph would fall apart, from the weakest."""
+        return tuple(link for link in self.links if link.bridge)
+
+    @property
+    def backbone(self) -> tuple[Link, ...]:
+        """The strongest links that hold each part together, a maximum spanning forest, from the weakest.
+
+        The first is the bottleneck: some values can only be compared over it or over links that are weaker still.
+        """
+        chosen = _forest(len(self.names), ((link.first, link.second) for link in reversed(self.links)))
+        return tuple(self.links[-1 - number] for number in reversed(chosen))
+
+    def swaps(self) -> tuple[tuple[int, int], ...]:
+        """The fewest pairs of values that would connect the graph if documents were seen under both.
+
+        One for each missing connection, between adjacent positions where that can be, and there where both have the
+        most impressions, so that the least time is needed.
+        """
+        adjacent = self._adjacent()
+        heads = np.array([np.flatnonzero(self.parts == part)[0] for part in range(int(self.parts.max()) + 1)])
+        for value in np.argsort(self.impressions, kind="stable"):
+            heads[self.parts[value]] = value
+        others = np.stack([np.broadcast_to(heads[0], len(heads) - 1), heads[1:]], axis=1)
+        return self._join(
+            np.concatenate([_by(adjacent, -self._traffic(adjacent)), _by(others, -self._traffic(others))])
+        )
+
+    def merges(self) -> tuple[tuple[int, int], ...]:
+        """The fewest pairs of values that would connect the graph if each were made one value.
+
+        One for each missing connection: adjacent positions or values with neighbouring click rates, those with the
+        nearest click rates first.
+        """
+        order = np.argsort(self.click_rates, kind="stable")
+        candidates = np.concatenate([self._adjacent(), np.stack([order[:-1], order[1:]], axis=1)])
+        apart = np.abs(np.diff(self.click_rates[candidates], axis=1)[:, 0])
+        return self._join(_by(candidates, apart))
+
+    def _traffic(self, pairs: Integers) -> Doubles:
+        traffic: Doubles = self.impressions[pairs].min(axis=1)
+        return traffic
+
+    def _adjacent(self) -> Integers:
+        """Pairs of values whose first factor, the position, differs by one and the others not at all."""
+        order = np.lexsort((self.levels[:, 0], *self.levels[:, 1:].T))
+        steps = np.diff(self.levels[order], axis=0)
+        found = np.flatnonzero((steps[:, 0] == 1) & ~steps[:, 1:].any(axis=1))
+        return np.stack([order[found], order[found + 1]], axis=1)
+
+    def _join(self, candidates: Integers) -> tuple[tuple[int, int], ...]:
+        """The candidates, the first ones first, that each join two parts."""
+        chosen = _forest(int(self.parts.max()) + 1, ((self.parts[a], self.parts[b]) for a, b in candidates))
+        return tuple((int(min(candidates[i])), int(max(candidates[i]))) for i in chosen)
+
+
+def bias_graph(
+    log: ClickLog, *, factors: Sequence[str] = ("position",), identities: Integers | None = None
+) -> BiasGraph:
+    """The graph of the values of some bias factors, or of the combinations of their values.
+
+    `identities` says for each row of the features which document it is; by default each row is one of its own. With
+    `same_features`, documents with the same features are the same, which is all that a model can tell.
+    """
+    known = {factor.name: factor for factor in log.factors}
+    chosen = [known[checks.one_of("bias factor", name, known)] for name in factors]
+    if not chosen:
+        raise DataError("a bias graph needs at least one bias factor")
+    if not len(log.documents):
+        raise DataError("the click log shows no document")
+    levels, values = np.unique(np.stack([factor.values for factor in chosen], axis=1), axis=0, return_inverse=True)
+    values = values.reshape(-1)
+    often = np.repeat(log.impressions, log.lengths).astype(np.float64)
+    documents = log.documents if identities is None else identities[log.documents]
+    shown = np.bincount(values, often).astype(np.float64)
+    pairs = _linked(documents, values, often, log.clicks, count=len(levels))
+    found = np.stack([pairs[:, 0], pairs[:, 1]], axis=1).astype(np.int64)
+    bridges = _bridges(found, count=len(levels))
+    links = tuple(
+        Link(int(first), int(second), int(number), float(strength), int(clicks), bool(bridge))
+        for (first, second, number, strength, clicks), bridge in zip(pairs, bridges, strict=True)
+    )
+    return BiasGraph(
+        names=tuple(_name(chosen, level) for level in levels),
+        levels=levels,
+        impressions=shown,
+        click_rates=np.bincount(values, log.clicks) / shown,
+        parts=_parts(found, shown),
+        links=tuple(sorted(links, key=lambda link: (link.strength, link.first, link.second))),
+    )
+
+
+def same_features(features: Floats) -> Integers:
+    """A number for each row of the features, the same for equal rows."""
+    # Adding 0 makes -0 and 0 the same bytes.
+    rows = np.ascontiguousarray(features + np.float32(0))
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    return np.unique(keys, return_inverse=True)[1]
+
+
+def _name(factors: Sequence[BiasFactor], levels: Integers) -> str:
+    return ", ".join(f"{factor.name} {factor.levels[level]}" for factor, level in zip(factors, levels, strict=True))
+
+
+def _linked(documents: Integers, values: Integers, often: Doubles, clicks: Integers, *, count: int) -> Doubles:
+    """A row for each linked pair of values: first, second, documents, strength, clicks."""
+    keys, inverse = np.unique(documents.astype(np.int64) * count + values, return_inverse=True)
+    document, value = keys // count, keys % count
+    shown, clicked = np.bincount(inverse, often), np.bincount(inverse, clicks)
+    found = []
+    for step in range(1, min(_REACH, count - 1) + 1):
+        upper = np.flatnonzero(document[:-step] == document[step:])
+        if not len(upper):
+            break
+        lower = upper + step
+        pair, number = np.unique(value[upper] * count + value[lower], return_inverse=True)
+        strength = 2 * shown[upper] * shown[lower] / (shown[upper] + shown[lower])
+        sums = [
+            np.bincount(number, weight) for weight in (np.ones(len(upper)), strength, clicked[upper] + clicked[lower])
+        ]
+        found.append(np.stack([pair, *sums], axis=1))
+    if not found:
+        return np.empty((0, 5))
+    rows = np.concatenate(found)
+    pair, number = np.unique(rows[:, 0].astype(np.int64), return_inverse=True)
+    return np.stack([pair // count, pair % count, *(np.bincount(number, rows[:, i]) for i in (1, 2, 3))], axis=1)
+
+
+def _parts(links: Integers, impressions: Doubles) -> Integers:
+    """The connected part of each value, numbered from that with the most impressions."""
+    roots = np.array(_roots(len(impressions), links.tolist()), dtype=np.int64)
+    numbers = np.unique(roots, return_inverse=True)[1]
+    sizes = np.bincount(numbers, impressions)
+    rank = np.empty(len(sizes), dtype=np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    parts: Integers = rank[numbers]
+    return parts
+
+
+def _roots(count: int, links: Iterable[Sequence[int]]) -> list[int]:
+    parents = list(range(count))
+    for first, second in links:
+        parents[_root(parents, first)] = _root(parents, second)
+    return [_root(parents, value) for value in range(count)]
+
+
+def _root(parents: list[int], value: int) -> int:
+    while parents[value] != value:
+        parents[value] = value = parents[parents[value]]
+    return value
+
+
+def _forest(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
+    """The numbers of the links that each join two parts not joined by the links before (Kruskal)."""
+    parents, chosen = list(range(count)), []
+    for number, (first, second) in enumerate(links):
+        a, b = _root(parents, int(first)), _root(parents, int(second))
+        if a != b:
+            parents[a] = b
+            chosen.append(number)
+    return chosen
+
+
+def _by(pairs: Integers, key: Doubles) -> Integers:
+    ordered: Integers = pairs[np.argsort(key, kind="stable")]
+    return ordered
+
+
+def _bridges(links: Integers, *, count: int) -> Mask:
+    """Which links are bridges: no cycle goes through them (Tarjan 1974, without recursion)."""
+    bridges = np.zeros(len(links), dtype=np.bool_)
+    around: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    for number, (first, second) in enumerate(links.tolist()):
+        around[first].append((second, number))
+        around[second].append((first, number))
+    entered, lowest = [-1] * count, [0] * count
+    clock = 0
+    for start in range(count):
+        if entered[start] >= 0:
+            continue
+        path = [(start, -1, iter(around[start]))]
+        entered[start] = lowest[start] = clock
+        clock += 1
+        while path:
+            value, came_by, rest = path[-1]
+            for other, number in rest:
+                if number == came_by:
+                    continue
+                if entered[other] >= 0:
+                    lowest[value] = min(lowest[value], entered[other])
+                    continue
+                entered[other] = lowest[other] = clock
+                clock += 1
+                path.append((other, number, iter(around[other])))
+                break
+            else:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    lowest[above] = min(lowest[above], lowest[value])
+                    bridges[came_by] = lowest[value] > entered[above]
+    return bridges

@@ -1,0 +1,183 @@
+"""How well the features of a document tell where it was shown.
+
+The more they do, the better a model can hide position bias in relevance: it need not be wrong about a click to be wrong
+about why. A log with random positions gives 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+from ultr.seeding import generator
+
+_CHUNK = 2**22
+"""How many feature values are held at once."""
+_PENALTIES = 10.0 ** np.arange(-6, 3)
+"""Ridge penalties to choose from, in units of the mean square of the features."""
+
+
+@dataclass(frozen=True)
+class Predictability:
+    """How well position is predicted, on queries (or lists) that the prediction was not fitted on."""
+
+    r_squared: float
+    """The share of the variance of position within lists that a linear function of the features explains.
+
+    About 0 or slightly below if it explains nothing. It is a lower bound: a ranker need not be linear.
+    """
+    rank_correlation: float
+    """The Spearman correlation of predicted and real position within lists, averaged over impressions; -1 to 1."""
+    ceiling: float
+    """The share that knowing each document would explain: 1 if every document always stands at one position.
+
+    No function of the features explains more. It is free of the chance agreement of documents with few impressions, and
+    1 where every document has only one.
+    """
+    units: str
+    """What was held out: `queries`, or `lists` where there are too few queries."""
+
+
+def position_predictability(log: ClickLog, *, folds: int = 5, seed: int = 0) -> Predictability:
+    """Ridge regression of position on features, both centred within each list, cross-validated over queries.
+
+    Lists count by their impressions. Only sums over the rows of each fold are kept, so that memory does not grow with
+    the log; the penalty is chosen within the training folds. Lists with one document say nothing and are left out.
+    """
+    checks.integer("folds", folds, at_least=2)
+    lists = np.flatnonzero(log.lengths > 1)
+    if not len(lists):
+        raise DataError("no list of the click log shows two documents, so there is no order to predict")
+    units, fold_of = _folds(log, lists, folds=folds, seed=seed)
+    folds = int(fold_of.max()) + 1
+    width = log.features.shape[1]
+    grams, moments, squares = np.zeros((folds, width, width)), np.zeros((folds, width)), np.zeros(folds)
+    for chunk, features, positions, weights in _rows(log, lists):
+        for fold in np.unique(fold_of[chunk]):
+            of_row = np.repeat(fold_of[chunk] == fold, log.lengths[lists[chunk]])
+            weighted = features[of_row] * weights[of_row, None]
+            grams[fold] += weighted.T @ features[of_row]
+            moments[fold] += weighted.T @ positions[of_row]
+            squares[fold] += weights[of_row] @ positions[of_row] ** 2
+    coefficients = _coefficients(grams, moments, squares)
+    lost = squares - 2 * np.einsum("fi,fi->f", coefficients, moments)
+    lost = lost + np.einsum("fi,fij,fj->f", coefficients, grams, coefficients)
+    correlation = _rank_correlation(log, lists, fold_of, coefficients)
+    return Predictability(float(1 - lost.sum() / squares.sum()), correlation, _ceiling(log, lists), units)
+
+
+def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[str, Integers]:
+    """What is held out, and the fold of each list."""
+    numbers = np.unique(log.queries[lists], return_inverse=True)[1]
+    units = "queries"
+    if numbers.max() + 1 < folds:
+        numbers, units = np.arange(len(lists)), "lists"
+    count = int(numbers.max()) + 1
+    if count < 2:
+        raise DataError("a click log with one list cannot be cross-validated; log more lists")
+    fold_of_unit = generator(seed, "folds").permutation(np.arange(count) % min(folds, count))
+    return units, fold_of_unit[numbers]
+
+
+def _rows(log: ClickLog, lists: Integers) -> Iterator[tuple[Integers, Doubles, Doubles, Doubles]]:
+    """Chunks of lists, as numbers into `lists`, with features, positions (both centred) and weights of their rows."""
+    ends = np.cumsum(log.lengths[lists])
+    most = max(_CHUNK // max(log.features.shape[1], 1), 1)
+    start = 0
+    while start < len(lists):
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
+        chunk = np.arange(start, stop)
+        rows = ragged.rows_of(lists[chunk], log.offsets)
+        lengths = log.lengths[lists[chunk]]
+        starts = ragged.from_lengths(lengths)[:-1]
+        features = _centred(log.features[log.documents[rows]].astype(np.float64), starts, lengths)
+        positions = _centred(log.positions[rows].astype(np.float64), starts, lengths)
+        yield chunk, features, positions, np.repeat(log.impressions[lists[chunk]], lengths).astype(np.float64)
+        start = stop
+
+
+def _centred(values: Doubles, starts: Integers, lengths: Integers) -> Doubles:
+    means = np.add.reduceat(values, starts, axis=0) / lengths.reshape(-1, *[1] * (values.ndim - 1))
+    centred: Doubles = values - np.repeat(means, lengths, axis=0)
+    return centred
+
+
+def _coefficients(grams: Doubles, moments: Doubles, squares: Doubles) -> Doubles:
+    """[folds, features]: for each fold the ridge fit on the others, its penalty chosen among those."""
+    folds = len(grams)
+    scale = np.sqrt(np.einsum("fii->i", grams))
+    unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+    grams, moments = grams * unit[:, None] * unit, moments * unit
+    chosen = []
+    for fold in range(folds):
+        others = [other for other in range(folds) if other != fold]
+        lost = np.zeros(len(_PENALTIES))
+        for held in others if len(others) > 1 else []:
+            path = _ridge(sum(grams[i] for i in others if i != held), sum(moments[i] for i in others if i != held))
+            lost += squares[held] - 2 * path @ moments[held] + np.einsum("pi,ij,pj->p", path, grams[held], path)
+        # With two folds nothing is left to choose by.
+        best = int(lost.argmin()) if len(others) > 1 else len(_PENALTIES) // 2
+        chosen.append(_ridge(grams[others].sum(axis=0), moments[others].sum(axis=0))[best])
+    coefficients: Doubles = np.array(chosen) * unit
+    return coefficients
+
+
+def _ridge(gram: Doubles, moment: Doubles) -> Doubles:
+    """[penalties, features]."""
+    values, vectors = np.linalg.eigh(gram)
+    turned = vectors.T @ moment
+    penalties = _PENALTIES[:, None] * max(np.trace(gram) / len(gram), 1e-300)
+    path: Doubles = (turned / (np.maximum(values, 0) + penalties)) @ vectors.T
+    return path
+
+
+def _rank_correlation(log: ClickLog, lists: Integers, fold_of: Integers, coefficients: Doubles) -> float:
+    total, weight = 0.0, 0.0
+    for chunk, features, *_ in _rows(log, lists):
+        lengths = log.lengths[lists[chunk]]
+        number = np.repeat(np.arange(len(chunk)), lengths)
+        starts = ragged.from_lengths(lengths)[:-1]
+        predicted = np.einsum("ri,ri->r", features, coefficients[fold_of[chunk]][number])
+        ranks = _centred(_ranks(predicted, number), starts, lengths)
+        # The documents of a list stand from the top down, so the order within the list is the rank of the position.
+        places = _centred(np.arange(len(number), dtype=np.float64), starts, lengths)
+        product, spread = np.bincount(number, ranks * places), np.bincount(number, ranks**2)
+        norm = np.sqrt(spread * np.bincount(number, places**2))
+        correlation = np.divide(product, norm, out=np.zeros(len(chunk)), where=norm > 0)
+        total += float(correlation @ log.impressions[lists[chunk]])
+        weight += float(log.impressions[lists[chunk]].sum())
+    return total / weight
+
+
+def _ranks(values: Doubles, number: Integers) -> Doubles:
+    """Ranks by list number and value; equal values of a list share the mean of their ranks."""
+    order = np.lexsort((values, number))
+    new = (np.diff(values[order], prepend=np.nan) != 0) | (np.diff(number[order], prepend=-1) != 0)
+    ties = np.cumsum(new) - 1
+    ranks = np.empty(len(values))
+    ranks[order] = (np.bincount(ties, np.arange(len(values))) / np.bincount(ties))[ties]
+    return ranks
+
+
+def _ceiling(log: ClickLog, lists: Integers) -> float:
+    """One-way analysis of variance of the centred position by document, with impressions as repetitions."""
+    rows = ragged.rows_of(lists, log.offsets)
+    lengths = log.lengths[lists]
+    positions = _centred(log.positions[rows].astype(np.float64), ragged.from_lengths(lengths)[:-1], lengths)
+    weights = np.repeat(log.impressions[lists], lengths).astype(np.float64)
+    documents = np.unique(log.documents[rows], return_inverse=True)[1]
+    shown = np.bincount(documents, weights)
+    means = np.bincount(documents, weights * positions) / shown
+    within, total = weights @ (positions - means[documents]) ** 2, weights @ positions**2
+    free = shown.sum() - len(shown)
+    if not free > 0:
+        return 1.0
+    return float(1 - (within / free) / (total / (shown.sum() - 1)))

@@ -1,0 +1,82 @@
+"""Groups of documents that are alike in relevance: by labels, by a score, or by the clicks on half the impressions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Integers
+from ultr.bias.position_based_fit import Cells, poisson_relevance
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+from ultr.seeding import generator
+
+
+def group_table(log: ClickLog, groups: Integers) -> tuple[Integers, Integers]:
+    """Clicks and impressions [groups, positions] of a log.
+
+    `groups` has one number for each shown document: its label, or a group of `score_groups`; below 0 = leave it out.
+    """
+    if groups.shape != log.documents.shape:
+        raise DataError(f"{len(log.documents)} shown documents, but {len(groups)} groups")
+    kept = groups >= 0
+    if not kept.any():
+        raise DataError("no shown document has a group, so there is nothing to tabulate")
+    shape = int(groups.max()) + 1, len(log.factors[0].levels)
+    cell = groups[kept].astype(np.int64) * shape[1] + log.factors[0].values[kept]
+    tables = []
+    for counts in (log.clicks, np.repeat(log.impressions, log.lengths)):
+        table = np.zeros(shape[0] * shape[1], dtype=np.int64)
+        np.add.at(table, cell, counts[kept])
+        tables.append(table.reshape(shape))
+    return tables[0], tables[1]
+
+
+def document_groups(log: ClickLog, groups: Integers) -> Integers:
+    """The group of each document of `Cells.of_log(log)`, from that of each shown document."""
+    documents, first = np.unique(log.documents, return_index=True)
+    of_document: Integers = groups[first]
+    if (of_document[np.searchsorted(documents, log.documents)] != groups).any():
+        raise DataError("a document has two groups; give it one")
+    return of_document
+
+
+def score_groups(scores: Doubles, weights: Integers | Doubles, *, count: int = 5) -> Integers:
+    """Groups 0 (lowest scores) to count - 1 with about the same weight each; equal scores share a group.
+
+    >>> score_groups(np.array([0.1, 0.9, 0.5, 0.1]), np.ones(4), count=2).tolist()
+    [0, 1, 1, 0]
+    """
+    checks.integer("count", count, at_least=1)
+    inverse = np.unique(scores, return_inverse=True)[1]
+    weight = np.bincount(inverse, weights)
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    groups: Integers = np.minimum((middle * count).astype(np.int64), count - 1)[inverse]
+    return groups
+
+
+def click_groups(cells: Cells, *, count: int = 5, seed: int = 0) -> tuple[Integers, Cells]:
+    """Groups of the documents by the clicks on a random half of the impressions, and the cells of the other half.
+
+    The groups go by the relevance of the position-based model, so that a document at the top is no better for standing
+    there. They are known from one half only, so on the other half a group is what it is: had the same clicks made the
+    groups, lucky documents would be in the upper ones and seem to lose clicks wherever their luck was not.
+    """
+    random = generator(seed, "click groups")
+    clicks = random.binomial(cells.clicks.astype(np.int64), 0.5).astype(np.float64)
+    skips = random.binomial((cells.impressions - cells.clicks).astype(np.int64), 0.5)
+    first = replace(cells, impressions=clicks + skips, clicks=clicks)
+    second = replace(cells, impressions=cells.impressions - first.impressions, clicks=cells.clicks - clicks)
+    several = np.flatnonzero((np.bincount(cells.documents) > 1)[cells.documents])
+    groups = np.full(int(cells.documents.max(initial=-1)) + 1, -1, dtype=np.int64)
+    if not len(several):
+        return groups, second
+    moved = first.choose(several)
+    relevance, _ = poisson_relevance(moved, moved.clicks)
+    shown = np.bincount(moved.documents, moved.impressions)
+    known = np.flatnonzero(shown > 0)
+    numbers = np.unique(cells.documents[several])
+    groups[numbers[known]] = score_groups(relevance[known], shown[known], count=count)
+    return groups, second.choose(np.flatnonzero(second.impressions > 0), renumber=False)
