@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ultr.methods.registry import load
     from ultr.methods.regression_em import RegressionEM
     from ultr.methods.vectorization import Vectorization
+    from ultr.preparation.log import prepare, read_log
     from ultr.simulation.log import simulate
 
 _HOMES = {
@@ -57,7 +58,9 @@ _HOMES = {
     "evaluate": "ultr.evaluation.judged",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
+    "prepare": "ultr.preparation.log",
     "read_layout": "ultr.data.layouts",
+    "read_log": "ultr.preparation.log",
     "read_propensities": "ultr.bias.propensities",
     "read_svmlight": "ultr.data.svmlight",
     "simulate": "ultr.simulation.log",
@@ -82,7 +85,9 @@ __all__ = [
     "evaluate",
     "letor_like",
     "load",
+    "prepare",
     "read_layout",
+    "read_log",
     "read_propensities",
     "read_svmlight",
     "simulate",

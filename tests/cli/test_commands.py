@@ -5,38 +5,17 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.console import ultr
 
 from ultr.bias import SwapTable, click_rate_propensities, pivot
-from ultr.cli import main
 from ultr.data.click_log import ClickLog
 from ultr.methods import METHODS, load
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
-
-
-@dataclass(frozen=True)
-class Result:
-    stdout: str
-    stderr: str
-
-
-def ultr(*arguments: object, expect: int = 0) -> Result:
-    """Run a command as its console script does."""
-    out, err = StringIO(), StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["ultr", *map(str, arguments)])
-        patch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as exit_:
-            main()
-    assert (exit_.value.code or 0) == expect, err.getvalue()
-    return Result(out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +48,7 @@ def candidates(model: Path) -> Path:
 
 def test_help_names_every_command() -> None:
     text = ultr("--help").stdout
-    for command in ("demo", "simulate", "methods", "train", "evaluate", "compare", "rank", "reproduce"):
+    for command in ("demo", "simulate", "prepare", "methods", "train", "evaluate", "compare", "rank", "reproduce"):
         assert command in text
         assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
 

@@ -6,11 +6,21 @@ import sys
 
 import typer
 
-from ultr.cli import compare, demo, evaluate, methods, rank, reproduce, simulate, train
+from ultr.cli import compare, demo, evaluate, methods, prepare, rank, reproduce, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
-EXTRAS = {"torch": "train", "sklearn": "train", "matplotlib": "plots", "lightgbm": "peers", "xgboost": "peers"}
+EXTRAS = {
+    "torch": "train",
+    "sklearn": "train",
+    "matplotlib": "plots",
+    "lightgbm": "peers",
+    "xgboost": "peers",
+    "ibis": "prepare",
+    "duckdb": "prepare",
+    "narwhals": "prepare",
+    "pyspark": "spark",
+}
 """Which extra brings a module that may be missing."""
 
 app = typer.Typer(
@@ -23,6 +33,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("prepare")(prepare.prepare)
 app.command("methods")(methods.methods)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)

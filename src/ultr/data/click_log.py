@@ -327,19 +327,23 @@ class ClickLog:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the log as a folder of memory-mappable arrays and a manifest."""
         with new_folder(folder, overwrite=overwrite) as draft:
-            for name in _ARRAYS:
-                np.save(draft / f"{name}.npy", getattr(self, name), allow_pickle=False)
-            for number, factor in enumerate(self.factors):
-                np.save(draft / f"factor-{number}.npy", factor.values, allow_pickle=False)
-            if self.pair_clicks is not None:
-                np.save(draft / "pair_clicks.npy", self.pair_clicks, allow_pickle=False)
-            manifest = _Manifest(
-                format=FORMAT,
-                factors=tuple(_Factor(name=factor.name, levels=factor.levels) for factor in self.factors),
-                feature_names=self.feature_names,
-                pair_clicks=self.pair_clicks is not None,
-            )
-            write_json(draft / "manifest.json", manifest.model_dump(exclude_defaults=True))
+            self.write(draft)
+
+    def write(self, folder: Path) -> None:
+        """Write the same files into a folder that is there; `save` is for one that is to appear whole."""
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
+        for number, factor in enumerate(self.factors):
+            np.save(folder / f"factor-{number}.npy", factor.values, allow_pickle=False)
+        if self.pair_clicks is not None:
+            np.save(folder / "pair_clicks.npy", self.pair_clicks, allow_pickle=False)
+        manifest = _Manifest(
+            format=FORMAT,
+            factors=tuple(_Factor(name=factor.name, levels=factor.levels) for factor in self.factors),
+            feature_names=self.feature_names,
+            pair_clicks=self.pair_clicks is not None,
+        )
+        write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
 
     @classmethod
     def load(cls, folder: str | Path) -> ClickLog:

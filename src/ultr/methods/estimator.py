@@ -252,6 +252,11 @@ class Estimator(ABC):
         if not isinstance(data, self.learns_from):
             wanted = self.learns_from.__name__
             raise OptionError(f"{type(self).__name__} learns from {wanted}, got {type(data).__name__}")
+        if not data.feature_names:
+            raise DataError(
+                "the training data have no features, so there is nothing to rank by; "
+                "prepare the log with --features or --features-from"
+            )
         signals = data.clicks if isinstance(data, ClickLog) else data.labels
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"

@@ -1,0 +1,155 @@
+"""The collapsed rows of an engine as a `ClickLog`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ultr.arrays import Floats, Integers, Strings
+from ultr.data import ragged
+from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.errors import DataError
+from ultr.preparation.engine import Engine
+
+MOST_QUERY_BYTES = 2 * 2**30
+"""Query ids are kept as texts of one width; past this they are texts that should be ids."""
+
+
+def number_documents(engine: Engine, shown: Any) -> Any:
+    """The documents of a log in the order of their query and name: query, document, row, query_number."""
+    import ibis
+
+    pairs = shown.select("query", "document").distinct()
+    return engine.keep(
+        "documents",
+        pairs.mutate(
+            row=ibis.row_number().over(order_by=[pairs["query"], pairs.document]),
+            query_number=ibis.dense_rank().over(order_by=[pairs["query"]]),
+        ),
+    )
+
+
+def assemble(
+    engine: Engine,
+    shown: Any,
+    documents: Any,
+    *,
+    factors: tuple[str, ...],
+    features: Any | None,
+    feature_names: tuple[str, ...],
+    pairs: Any | None,
+) -> ClickLog:
+    """The log of collapsed rows; the features stay in a file of the engine's folder.
+
+    Its order depends on the content alone: not on the order of the raw rows, and not on the engine.
+    """
+    import ibis
+
+    pages = shown.select("page").distinct()
+    numbers = engine.keep("list_numbers", pages.mutate(list=ibis.row_number()))
+    of_factors = [f"f{i}" for i in range(len(factors))]
+    joined = shown.join(numbers, "page").join(documents, ["query", "document"])
+    wanted = joined.select("list", "row", "query_number", "position", "impressions", "clicks", *of_factors)
+    table = engine.fetch(wanted)
+    lists, positions = _integers(table, "list"), _integers(table, "position")
+    rows = np.lexsort((positions, lists))
+    offsets = ragged.from_lengths(np.bincount(lists))
+    firsts = rows[offsets[:-1]]
+    levels = [_levels(table, name) for name in of_factors]
+    log = ClickLog(
+        features=_matrix(engine, documents, features, len(feature_names)),
+        documents=_integers(table, "row")[rows],
+        offsets=offsets,
+        factors=(
+            position_factor(positions[rows]),
+            *(BiasFactor(name, v[rows], n) for name, (v, n) in zip(factors, levels, strict=True)),
+        ),
+        impressions=_integers(table, "impressions")[firsts],
+        clicks=_integers(table, "clicks")[rows],
+        queries=_integers(table, "query_number")[firsts],
+        query_ids=_queries(engine, documents),
+        feature_names=feature_names,
+        pair_clicks=None,
+    )
+    if pairs is not None:
+        log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
+    return log.select(_canonical(log))
+
+
+def _canonical(log: ClickLog) -> Integers:
+    """The lists ordered by query and then by a mix of what they show."""
+    mixed = np.zeros(len(log.documents), dtype=np.uint64)
+    for column in (log.documents, *(factor.values for factor in log.factors)):
+        mixed = _scrambled(mixed + column.astype(np.uint64))
+    signatures = np.add.reduceat(mixed, log.offsets[:-1]) if log.lists else mixed
+    return np.lexsort((_scrambled(signatures), signatures, log.queries))
+
+
+def _scrambled(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The mixing step of SplitMix64."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    scrambled: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    return scrambled
+
+
+def _with_pairs(log: ClickLog, table: Any) -> ClickLog:
+    """The log with the counts of documents clicked together, which come by list and two positions."""
+    bounds = ragged.pair_offsets(log.offsets)
+    counts = np.zeros(bounds[-1], dtype=np.int64)
+    lists = _integers(table, "list")
+    widest = np.int64(log.positions.max(initial=0) + 1)
+    places = ragged.list_numbers(log.offsets) * widest + log.positions
+    first, second = (
+        np.searchsorted(places, lists * widest + _integers(table, name)) - log.offsets[lists]
+        for name in ("first", "second")
+    )
+    length = log.lengths[lists]
+    counts[bounds[lists] + first * length - first * (first + 1) // 2 + second - first - 1] = _integers(table, "both")
+    return replace(log, pair_clicks=counts)
+
+
+def _matrix(engine: Engine, documents: Any, features: Any | None, count: int) -> Floats:
+    total = int(engine.row(documents.count().name("count").as_table())["count"])
+    if features is None or not count:
+        return np.zeros((total, 0), dtype=np.float32)
+    path = Path(engine.work) / "features.npy"
+    matrix: Floats = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(total, count))
+    keys = [key for key in ("query", "document") if key in features.columns]
+    names = [f"x{i}" for i in range(count)]
+    for batch in engine.batches(documents.join(features, keys).select("row", *names)):
+        rows = batch.column("row").to_numpy()
+        for number, name in enumerate(names):
+            matrix[rows, number] = batch.column(name).to_numpy(zero_copy_only=False)
+    return matrix
+
+
+def _queries(engine: Engine, documents: Any) -> Strings:
+    texts = documents.select("query", "query_number").distinct()
+    size = engine.row(texts.aggregate(count=texts.count(), longest=texts["query"].length().max()))
+    if size["count"] * size["longest"] * 4 > MOST_QUERY_BYTES:
+        raise DataError(
+            f"{size['count']:,} queries of up to {size['longest']:,} characters are too much to keep as ids; "
+            "give a column with shorter ids of the queries"
+        )
+    return np.array(engine.fetch(texts.order_by("query_number"))["query"].to_pylist(), dtype=np.str_)
+
+
+def _levels(table: Any, name: str) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """A column of text as sorted levels and their numbers."""
+    encoded = table[name].combine_chunks().dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    levels = sorted(texts)
+    place = {text: number for number, text in enumerate(levels)}
+    numbers = np.array([place[text] for text in texts], dtype=np.int32)
+    return numbers[encoded.indices.to_numpy()], tuple(levels)
+
+
+def _integers(table: Any, name: str) -> npt.NDArray[np.int64]:
+    values: npt.NDArray[np.int64] = table[name].to_numpy().astype(np.int64, copy=False)
+    return values

@@ -1,0 +1,82 @@
+"""Pages that show the same list under the same bias factors to the same query, summed up inside the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ultr.preparation import reasons
+from ultr.preparation.engine import Engine
+
+_JOINT = "\x1f"
+_BITS = 2**36 - 1
+"""So few bits of a hash that the sum over a page of a hundred million rows fits into 63."""
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """What collapsing gives; a list is named by one of its pages."""
+
+    pages: Any
+    """page, query, one, two, length, impressions, fault (of the whole page, 0 = none)."""
+    members: Any
+    """page, list: which list each page shows; pages without a row that is kept have none."""
+    shown: Any
+    """page (the list), query, document, position, factors, impressions, clicks."""
+
+    def kept(self) -> Any:
+        """The pages of which something is kept."""
+        return self.pages.filter((self.pages.fault == reasons.KEPT) & (self.pages.length > 0))
+
+
+def collapse(engine: Engine, rows: Any, *, factors: list[str], name: str) -> Collapsed:
+    """Sum up the pages of `rows`: page, query, document, position, the factors, impressions, clicks and fault.
+
+    Two pages show the same list if they have the same query, the same number of rows and the same signature. The
+    signature is twice the sum of a hash of each row (two different hashes), which does not depend on the order of the
+    rows and needs no ordered aggregation, which not every engine has. Rows with a fault do not count; a page with a
+    fault of whole pages, or rows of two queries, is left out.
+    """
+    import ibis
+
+    rows = rows.filter(rows.page.notnull())
+    fine = rows.fault == reasons.KEPT
+    cells = rows.position.cast("string")
+    for factor in factors:
+        cells = cells + _JOINT + rows[factor]
+    cells = cells + _JOINT + rows.document
+    of_page = (rows.fault > reasons.KEPT) & (rows.fault <= reasons.LAST_OF_PAGES)
+    pages = rows.group_by("page").agg(
+        query=rows.query.min(where=fine),
+        last=rows.query.max(where=fine),
+        one=_bits(cells).sum(where=fine).cast("int64"),
+        two=_bits(ibis.literal("again") + _JOINT + cells).sum(where=fine).cast("int64"),
+        length=fine.cast("int64").sum().cast("int64"),
+        impressions=rows.impressions.max().cast("int64"),
+        fault=rows.fault.min(where=of_page),
+    )
+    fault = ibis.cases(
+        (pages.fault.notnull(), pages.fault),
+        (pages["query"] != pages["last"], ibis.literal(reasons.TWO_QUERIES.code, "int16")),
+        else_=ibis.literal(reasons.KEPT, "int16"),
+    )
+    pages = engine.keep(f"{name}_pages", pages.mutate(fault=fault).drop("last"))
+    kept = pages.filter((pages.fault == reasons.KEPT) & (pages.length > 0))
+    key = ["query", "one", "two", "length"]
+    lists = kept.group_by(key).agg(list=kept.page.min(), impressions=kept.impressions.sum().cast("int64"))
+    lists = engine.keep(f"{name}_lists", lists)
+    members = engine.keep(f"{name}_members", kept.join(lists, key).select(kept.page, lists.list))
+    clicked = rows.filter(fine & (rows.clicks > 0))
+    clicked = clicked.join(members, "page").group_by("list", "document", "position")
+    clicks = clicked.agg(clicks=ibis._.clicks.sum().cast("int64"))
+    first = rows.filter(fine)
+    shown = first.join(lists, first.page == lists.list).select(
+        first.page, first["query"], first.document, first.position, *(first[f] for f in factors), lists.impressions
+    )
+    same = [shown.page == clicks.list, shown.document == clicks.document, shown.position == clicks.position]
+    shown = shown.left_join(clicks, same).select(*(shown[c] for c in shown.columns), clicks=clicks.clicks.fill_null(0))
+    return Collapsed(pages, members, engine.keep(f"{name}_shown", shown))
+
+
+def _bits(cells: Any) -> Any:
+    return cells.hash().cast("int64") & _BITS

@@ -1,0 +1,179 @@
+"""Which column of a log is what: given, read from a TOML file, or guessed from usual names."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from ultr import checks
+from ultr.errors import DataError, OptionError
+
+UBI = "ubi"
+READY_MADE = ("yandex", "sogou", "trec2014", UBI)
+"""Mappings that are part of ultr."""
+
+_USUAL = {
+    "impression": ("impression", "impression_id", "page_id", "serp_id", "search_id", "request_id"),
+    "query": ("query", "query_id", "qid", "search_term", "user_query", "query_text", "keywords"),
+    "document": (
+        *("document", "document_id", "doc_id", "docid", "doc", "item_id", "item", "product_id", "object_id", "url"),
+        *("documents", "document_ids", "doc_ids", "docs", "item_ids", "items", "product_ids", "results", "urls"),
+    ),
+    "position": ("position", "rank", "pos", "ordinal", "shown_position"),
+    "click": ("click", "clicked", "is_click", "is_clicked", "clicks"),
+}
+"""The names by which a column is recognised, the surest first; case and punctuation do not count."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns; None or nothing is to be guessed, or not there."""
+
+    impression: tuple[str, ...] = ()
+    """What tells one result page from another; several columns together if one does not."""
+    query: str | None = None
+    document: str | None = None
+    position: str | None = None
+    click: str | None = None
+    factors: tuple[str, ...] = ()
+    """Columns that are causes of bias, beside the position."""
+    features: tuple[str, ...] = ()
+    """Names, or patterns such as `bm25_*`."""
+    separator: str = ","
+    """Between the documents of a page that is one text."""
+    positions_from: int = 1
+    """The number of the first position in the log."""
+    guessed: tuple[str, ...] = ()
+    """Which of them were guessed."""
+
+    def with_given(self, **given: Any) -> Columns:
+        """The same, with what is given in place of what was there; None is not given."""
+        return replace(self, **{name: value for name, value in given.items() if value not in (None, ())})
+
+    def found_in(self, names: Sequence[str], *, what: str) -> Columns:
+        """The columns as they are in a table with these names: checked, guessed where missing, patterns resolved."""
+        for name in self._given():
+            check_column(name, names, what=what)
+        found = self
+        for role in ("impression", "query", "document", "position", "click"):
+            if not getattr(self, role) and (usual := guess(role, names, taken=found._given())):
+                value: Any = (usual,) if role == "impression" else usual
+                found = replace(found, guessed=(*found.guessed, role), **{role: value})
+        for role in ("query", "document", "click"):
+            if not getattr(found, role):
+                raise DataError(
+                    f"{what} has no column that looks like the {role}; name it with --{role}, one of: {listed(names)}"
+                )
+        return replace(found, features=expand(self.features, names, what=what, taken=found._given()))
+
+    def _given(self) -> list[str]:
+        single = [self.query, self.document, self.position, self.click]
+        return [*self.impression, *(name for name in single if name is not None), *self.factors]
+
+    def as_json(self) -> dict[str, Any]:
+        """The columns as plain values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def guess(role: str, names: Iterable[str], *, taken: Iterable[str] = ()) -> str | None:
+    """The column whose usual name says what it is, if there is one that is not taken."""
+    free = {_plain(name): name for name in names if name not in set(taken)}
+    return next((free[_plain(usual)] for usual in _USUAL[role] if _plain(usual) in free), None)
+
+
+def check_column(name: str, names: Sequence[str], *, what: str) -> None:
+    """Raise an `OptionError` that names the closest column and lists all unless there is a column of this name."""
+    if name in names:
+        return
+    folded = {_plain(each): each for each in names}
+    near = get_close_matches(_plain(name), folded, n=1)
+    hint = f"; did you mean {folded[near[0]]!r}?" if near else ";"
+    raise OptionError(f"{what} has no column {name!r}{hint} It has: {listed(names)}")
+
+
+def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns that names and patterns stand for, each once; a pattern leaves out those that are taken.
+
+    >>> expand(["age", "bm25_*"], ["bm25_title", "age", "bm25_body"], what="the log")
+    ('age', 'bm25_title', 'bm25_body')
+    """
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        free = [name for name in names if name not in taken]
+        fitting = [pattern] if pattern in names else [name for name in free if fnmatchcase(name, pattern)]
+        if not fitting:
+            check_column(pattern, names, what=what)
+        chosen |= dict.fromkeys(fitting)
+    return tuple(chosen)
+
+
+def listed(names: Sequence[str], *, most: int = 30) -> str:
+    """Names with commas between, the rest of many as a number."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def read_columns(name: str | Path) -> Columns:
+    """The columns of a ready-made mapping or of a TOML file."""
+    if str(name) == UBI:
+        return Columns(("impression",), "query", "document", "position", "click")
+    if str(name) in READY_MADE:
+        return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text(), name)
+    path = Path(name)
+    if path.suffix != ".toml":
+        checks.one_of("columns must be a TOML file or", str(name), READY_MADE)
+    try:
+        return _parsed(path.read_text(), path)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}; give a TOML file with the names of columns") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not a text file; give a TOML file with the names of columns") from error
+
+
+def _parsed(text: str, where: str | Path) -> Columns:
+    try:
+        content = tomllib.loads(text)
+        for key in content:
+            checks.one_of("a key", key, _Mapping.model_fields)
+        mapping = _Mapping.model_validate(content)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not valid TOML: {error}") from error
+    except OptionError as error:
+        raise DataError(f"{where}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{where}: {place} is wrong: {first['msg'].lower()}") from error
+    return Columns(**mapping.model_dump())
+
+
+class _Mapping(BaseModel):
+    """What a mapping file may hold."""
+
+    model_config = ConfigDict(extra="forbid")
+    impression: tuple[str, ...] = ()
+    query: str | None = None
+    document: str | None = None
+    position: str | None = None
+    click: str | None = None
+    factors: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    separator: str = ","
+    positions_from: int = 1
+
+    @field_validator("impression", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())

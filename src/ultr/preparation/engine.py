@@ -1,0 +1,172 @@
+"""Where the work is done: DuckDB inside the process, Spark, or another Ibis back end."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ultr.errors import DataError, MissingExtraError, OptionError, UltrError
+
+DUCKDB = "duckdb"
+SPARK = "spark"
+
+
+@dataclass
+class Engine:
+    """A connection, and a folder for what it has to keep on the way."""
+
+    name: str
+    connection: Any
+    work: Path
+    source: str = "the log"
+    """What is being read, for messages."""
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    def keep(self, name: str, expression: Any) -> Any:
+        """The table that an expression gives, computed once and kept on disk or in the back end."""
+        with self.explained():
+            if self.name == SPARK:
+                path = str(self.work / name)
+                self.connection.to_parquet(expression, path)
+                return self.connection.read_parquet(path)
+            self.connection.create_table(name, expression, temp=self.name != DUCKDB)
+            return self.connection.table(name)
+
+    def fetch(self, expression: Any) -> Any:
+        """The result as an Arrow table in memory; only for what is small or collapsed."""
+        with self.explained():
+            return self.connection.to_pyarrow(expression)
+
+    def row(self, expression: Any) -> dict[str, Any]:
+        """The only row of a result."""
+        rows: list[dict[str, Any]] = self.fetch(expression).to_pylist()
+        return rows[0]
+
+    def batches(self, expression: Any) -> Iterator[Any]:
+        """The result as Arrow record batches, one after the other."""
+        with self.explained():
+            yield from self.connection.to_pyarrow_batches(expression, chunk_size=100_000)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what the back end complains about into one sentence."""
+        try:
+            yield
+        except UltrError:
+            raise
+        except Exception as error:
+            if not _is_of_a_back_end(error):
+                raise
+            text = _first_line(error)
+            if "out of memory" in text.lower():
+                raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
+            if "no space left" in text.lower():
+                raise DataError(f"the disk is full ({text}); make space or give another --out") from error
+            raise DataError(f"{self.source} cannot be read by {self.name}: {text}; mend or write it again") from error
+
+
+@contextmanager
+def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
+    """An engine by its name or by a connection string of Ibis."""
+    _need("ibis", "prepare")
+    limit = check_memory(memory)
+    if engine == DUCKDB:
+        yield from _duckdb(work, limit)
+    elif engine == SPARK:
+        yield from _spark(work, limit)
+    elif "://" in engine:
+        yield from _other(engine, work)
+    else:
+        raise OptionError(
+            f"engine must be duckdb, spark or the connection string of an Ibis back end such as "
+            f"postgres://user@host/database, got {engine!r}"
+        )
+
+
+def check_memory(text: str) -> str:
+    """A size such as 4GB or 500MB, or an `OptionError`."""
+    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?\s*([MG]i?B)", text.strip(), flags=re.IGNORECASE):
+        raise OptionError(f"memory must be a size such as 4GB or 500MB, got {text!r}")
+    return text.strip()
+
+
+def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
+    _need("duckdb", "prepare")
+    import ibis
+
+    connection = ibis.duckdb.connect(
+        work / "work.duckdb",
+        memory_limit=memory,
+        temp_directory=str(work / "spilled"),
+        preserve_insertion_order=False,
+    )
+    connection.raw_sql("SET enable_progress_bar = false")
+    try:
+        yield Engine(DUCKDB, connection, work)
+    finally:
+        connection.disconnect()
+
+
+def _spark(work: Path, memory: str) -> Iterator[Engine]:
+    _need("pyspark", "spark")
+    import ibis
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    before = SparkSession.getActiveSession()
+    try:
+        session = before or (
+            SparkSession.builder.appName("ultr prepare")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.memory", re.sub(r"\s*([MG])i?B$", r"\1", memory, flags=re.IGNORECASE).lower())
+            .config("spark.sql.warehouse.dir", str(work / "warehouse"))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 1)))
+            .getOrCreate()
+        )
+    except (PySparkException, OSError) as error:
+        raise OptionError(f"Spark does not start ({_first_line(error)}); it needs Java 17 or newer") from error
+    try:
+        yield Engine(SPARK, ibis.pyspark.connect(session), work)
+    finally:
+        if before is None:
+            session.stop()
+
+
+def _other(url: str, work: Path) -> Iterator[Engine]:
+    import ibis
+
+    try:
+        connection = ibis.connect(url)
+    except ModuleNotFoundError as error:
+        scheme = url.partition("://")[0]
+        raise MissingExtraError(
+            f"the engine {scheme} needs {error.name}; install it with: pip install 'ibis-framework[{scheme}]'"
+        ) from error
+    except Exception as error:
+        raise OptionError(f"cannot connect to the engine {url.partition('://')[0]}: {_first_line(error)}") from error
+    try:
+        yield Engine(connection.name, connection, work)
+    finally:
+        connection.disconnect()
+
+
+def _need(module: str, extra: str) -> None:
+    if find_spec(module) is None:
+        raise MissingExtraError(f"preparing a log needs {module}; install it with: pip install 'ultr[{extra}]'")
+
+
+def _is_of_a_back_end(error: Exception) -> bool:
+    roots = {part.__module__.partition(".")[0] for part in type(error).__mro__}
+    return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot"})
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".;:")[:300]

@@ -1,0 +1,65 @@
+"""The features of each document of each query, and the documents that have none that can be used."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from ultr.errors import DataError
+from ultr.preparation import reasons
+from ultr.preparation.columns import Columns, check_column, expand, guess
+from ultr.preparation.engine import Engine
+from ultr.preparation.rows import number, text
+
+
+def inline_features(engine: Engine, table: Any, columns: Columns) -> Any:
+    """Features out of the columns of the log itself: query, document, x0, x1, ..., fault."""
+    rows = table.select(
+        query=text(table[columns.query]),
+        document=text(table[columns.document]),
+        **{f"x{i}": number(table[name]) for i, name in enumerate(columns.features)},
+    )
+    # Rows with a feature that is not finite are put aside one by one and do not spoil the others.
+    rows = rows.filter(*(rows[f"x{i}"].notnull() for i in range(len(columns.features))))
+    return engine.keep("features", _merged(rows, ["query", "document"], len(columns.features)))
+
+
+def joined_features(engine: Engine, table: Any, columns: Columns, *, what: str) -> tuple[Any, tuple[str, ...]]:
+    """Features out of a second table, by query and document or by document alone, and their names."""
+    names = table.columns
+    document = columns.document if columns.document in names else guess("document", names)
+    query = columns.query if columns.query in names else guess("query", names)
+    if document is None:
+        check_column(str(columns.document), names, what=what)
+    keys = {"document": document} if query is None else {"query": query, "document": document}
+    given = expand(columns.features, names, what=what, taken=[str(name) for name in keys.values()])
+    chosen = given or tuple(name for name in names if name not in keys.values())
+    if not chosen:
+        raise DataError(f"{what} has no column of features beside {' and '.join(map(str, keys.values()))}")
+    odd = [name for name in chosen if not (table[name].type().is_numeric() or table[name].type().is_string())]
+    if odd:
+        raise DataError(f"column {odd[0]!r} of {what} is no number; name the columns of features with --features")
+    rows = table.select(
+        **{key: text(table[name]) for key, name in keys.items()},
+        **{f"x{i}": number(table[name]) for i, name in enumerate(chosen)},
+    )
+    return engine.keep("features", _merged(rows, list(keys), len(chosen))), chosen
+
+
+def _merged(rows: Any, keys: list[str], count: int) -> Any:
+    """One row for each key; the features are those that all its rows agree on."""
+    import ibis
+
+    values = [rows[f"x{i}"] for i in range(count)]
+    merged = rows.filter(*(rows[key].notnull() for key in keys)).group_by(keys)
+    table = merged.agg(
+        unusable=reduce(or_, (value.isnull() for value in values)).cast("int8").max(),
+        **{f"x{i}": value.min() for i, value in enumerate(values)},
+        **{f"y{i}": value.max() for i, value in enumerate(values)},
+    )
+    differ = reduce(or_, (table[f"x{i}"] != table[f"y{i}"] for i in range(count)))
+    fault = ibis.cases(
+        (table.unusable > 0, reasons.NOT_FINITE.code), (differ, reasons.CONFLICT.code), else_=reasons.KEPT
+    )
+    return table.select(*keys, *(f"x{i}" for i in range(count)), fault=fault.cast("int16"))

@@ -1,0 +1,85 @@
+"""All that can be asked of a preparation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ultr import checks
+from ultr.errors import OptionError
+from ultr.preparation.columns import UBI, Columns, read_columns
+from ultr.preparation.engine import DUCKDB, check_memory
+
+MEMORY = "4GB"
+RARE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `prepare` and `read_log`; columns that are not named are guessed from usual names."""
+
+    query: str | None = None
+    document: str | None = None
+    position: str | None = None
+    click: str | None = None
+    impression: str | Sequence[str] | None = None
+    """What tells one result page from another; several columns together if one does not."""
+    factors: Sequence[str] = ()
+    """Columns that are causes of bias, beside the position."""
+    features: Sequence[str] = ()
+    """Columns of features, by name or by pattern such as `bm25_*`."""
+    features_from: Any = None
+    """A second table with the features, joined by query and document."""
+    columns: str | Path | None = None
+    """A TOML file with the names, or yandex, sogou, trec2014 or ubi; what is named beside it counts more."""
+    positions_from: int | None = None
+    """The number of the first position in the log, by default 1."""
+    engine: str = DUCKDB
+    """`duckdb`, `spark`, or the connection string of another Ibis back end."""
+    memory: str = MEMORY
+    """How much memory the engine may use before it spills to disk."""
+    rare: int = RARE
+    """A value of a bias factor with fewer impressions than this becomes the level `other`."""
+    pairs: bool = False
+    """Also count which documents were clicked together, which `PairDebias` needs."""
+    strict: bool = False
+    """Stop at the first row that would be put aside."""
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Options:
+        """Checked options; an unknown name is an `OptionError` that lists them all."""
+        for name in given:
+            checks.one_of("an option of a preparation", name, [field.name for field in fields(cls)])
+        options = cls(**given)
+        checks.integer("rare", options.rare, at_least=0)
+        check_memory(options.memory)
+        for name in ("factors", "features"):
+            if isinstance(getattr(options, name), str):
+                raise OptionError(f"{name} must be a list of columns, got the text {getattr(options, name)!r}")
+        factors = [*options.factors]
+        if len(set(factors)) < len(factors):
+            raise OptionError(f"a bias factor is given twice: {', '.join(factors)}")
+        if "position" in factors:
+            raise OptionError("the position is a bias factor in any case; leave it out of the factors")
+        return options
+
+    @property
+    def ubi(self) -> bool:
+        """Whether the log is one of OpenSearch's User Behavior Insights."""
+        return str(self.columns) == UBI
+
+    def named(self) -> Columns:
+        """The columns as far as they are named."""
+        impression = (self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ())
+        return (Columns() if self.columns is None else read_columns(self.columns)).with_given(
+            query=self.query,
+            document=self.document,
+            position=self.position,
+            click=self.click,
+            impression=impression,
+            factors=tuple(self.factors),
+            features=tuple(self.features),
+            positions_from=self.positions_from,
+        )

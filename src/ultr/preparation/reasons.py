@@ -1,0 +1,63 @@
+"""Why rows are put aside, and whether the rest of their page can still be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_POSITIONS = 10_000
+"""A position below this place is a mistake: each position is a level of a bias factor."""
+
+KEPT = 0
+_FIRST_OF_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One kind of fault; of several faults of a row, that with the lowest code counts."""
+
+    code: int
+    text: str
+
+    @property
+    def whole_page(self) -> bool:
+        """Whether the page goes with the row.
+
+        It does where it is not known any more what was shown where, or for what: the other rows of the page might then
+        be wrong as well. It does not where the fault is that of one document alone.
+        """
+        return self.code < _FIRST_OF_ROWS
+
+
+NO_QUERY = Reason(1, "no query")
+TWO_QUERIES = Reason(2, "two queries on one page")
+LENGTHS = Reason(3, "lists of different lengths")
+NO_POSITION = Reason(4, "no position")
+BELOW_ONE = Reason(5, "position below 1")
+TOO_FAR = Reason(6, f"position above {MOST_POSITIONS:,}")
+ONE_POSITION = Reason(7, "two documents at one position")
+TWICE = Reason(8, "same document twice on a page")
+NO_IMPRESSION = Reason(101, "no impression id")
+NO_DOCUMENT = Reason(102, "no document")
+CLICK = Reason(103, "click not 0 or 1")
+NOT_FINITE = Reason(104, "NaN in the features")
+NO_FEATURES = Reason(105, "no features")
+CONFLICT = Reason(106, "conflicting features")
+
+REASONS = (
+    NO_QUERY,
+    TWO_QUERIES,
+    LENGTHS,
+    NO_POSITION,
+    BELOW_ONE,
+    TOO_FAR,
+    ONE_POSITION,
+    TWICE,
+    NO_IMPRESSION,
+    NO_DOCUMENT,
+    CLICK,
+    NOT_FINITE,
+    NO_FEATURES,
+    CONFLICT,
+)
+LAST_OF_PAGES = _FIRST_OF_ROWS - 1
+"""Codes from 1 to this are faults of whole pages."""

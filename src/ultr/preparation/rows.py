@@ -1,0 +1,201 @@
+"""A raw log as rows of one shape: one for each shown document, with the fault it has by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ultr.errors import DataError
+from ultr.preparation import reasons
+from ultr.preparation.columns import Columns, listed
+from ultr.preparation.engine import Engine
+
+MISSING = "missing"
+"""The level of a bias factor where a row has no value of it."""
+_JOINT = "\x1f"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the rows of a log are to be read."""
+
+    columns: Columns
+    pages: bool
+    """One row a result page, with lists, in place of one row a shown document."""
+
+
+def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shape:
+    """Whether a log has rows for documents or for pages."""
+    listy = table[columns.document].type().is_array()
+    if columns.position is not None and not listy:
+        if not columns.impression:
+            raise DataError(
+                f"{what} has no column that tells one result page from another; name it with --impression "
+                f"(several as a,b), of: {listed(table.columns)}"
+            )
+        return Shape(columns, pages=False)
+    if not listy:
+        first = table.filter(text(table[columns.document]).contains(columns.separator)).limit(1)
+        if not engine.fetch(first.select(columns.document)).num_rows:
+            raise DataError(
+                f"{what} has no column that looks like the position, and {columns.document} holds no lists; "
+                f"name the position with --position, one of: {listed(table.columns)}"
+            )
+    if columns.features:
+        raise DataError(
+            f"{what} has one row a result page, so its features must come from a second table; give --features-from"
+        )
+    # A session has several pages, so that a column of a log of pages tells them apart only if it is said to.
+    guessed = "impression" in columns.guessed
+    return Shape(_without_impression(columns) if guessed else columns, pages=True)
+
+
+def rows_of(table: Any, shape: Shape) -> Any:
+    """The rows of a log: page, query, document, position, click, f0, f1, ..., fault, given_position, given_click."""
+    return _judged(_of_pages(table, shape.columns) if shape.pages else _of_documents(table, shape.columns), shape)
+
+
+def text(column: Any) -> Any:
+    """A column as text; null where there is nothing in it."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_floating():
+        whole = column.try_cast("int64")
+        written = ibis.ifelse(whole.cast("float64") == column.cast("float64"), whole.cast("string"), _as_text(column))
+        return ibis.ifelse(column.isnan(), ibis.null("string"), written)
+    written = _as_text(column)
+    return ibis.ifelse(written.strip() == "", ibis.null("string"), written)
+
+
+def number(column: Any) -> Any:
+    """A column as float32; null where it is no finite number."""
+    import ibis
+
+    value = column if column.type().is_numeric() else _as_text(column).try_cast("float64")
+    narrow = value.try_cast("float32")
+    usable = narrow.notnull() & ~narrow.isnan() & ~narrow.isinf()
+    return ibis.ifelse(usable, narrow, ibis.null("float32"))
+
+
+def _without_impression(columns: Columns) -> Columns:
+    return replace(columns, impression=(), guessed=tuple(role for role in columns.guessed if role != "impression"))
+
+
+def _of_documents(table: Any, columns: Columns) -> Any:
+    import ibis
+
+    unusable = ibis.literal(value=False)
+    for name in columns.features:
+        unusable = unusable | number(table[name]).isnull()
+    return table.select(
+        page=_page(table, columns),
+        query=text(table[columns.query]),
+        document=text(table[columns.document]),
+        given_position=_as_text(table[columns.position]),
+        position=_position(table[columns.position], columns),
+        given_click=_as_text(table[columns.click]),
+        different=ibis.literal(value=False),
+        unusable=unusable,
+        **{f"f{i}": text(table[name]).fill_null(MISSING) for i, name in enumerate(columns.factors)},
+    )
+
+
+def _of_pages(table: Any, columns: Columns) -> Any:
+    import ibis
+
+    documents = table[columns.document]
+    if not documents.type().is_array():
+        documents = text(documents).split(columns.separator)
+    clicks = table[columns.click]
+    if not clicks.type().is_array():
+        clicks = _as_text(clicks).replace(columns.separator, "").replace(" ", "")
+    factors = {f"f{i}": table[name] for i, name in enumerate(columns.factors)}
+    pages = table.select(
+        page=_page(table, columns) if columns.impression else ibis.row_number(),
+        query=text(table[columns.query]),
+        document=documents,
+        clicks=clicks,
+        different=(clicks.length() != documents.length()).fill_null(True),
+        **factors,
+    )
+    rows = pages.unnest("document", offset="place", keep_empty=True)
+    click = rows.clicks[rows.place] if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
+    return rows.select(
+        page=rows.page,
+        query=rows.query,
+        document=text(_as_text(rows.document).strip()),
+        given_position=_as_text(rows.place + 1),
+        position=(rows.place + 1).cast("int64"),
+        given_click=_as_text(click),
+        different=rows.different,
+        unusable=ibis.literal(value=False),
+        **{
+            name: text(rows[name][rows.place] if rows[name].type().is_array() else rows[name]).fill_null(MISSING)
+            for name in factors
+        },
+    )
+
+
+def _judged(rows: Any, shape: Shape) -> Any:
+    """The rows with their clicks as numbers and the fault that each has by itself."""
+    import ibis
+
+    written = rows.given_click.strip().lower()
+    click = ibis.cases(
+        (written.isin(["1", "1.0", "true", "t"]), 1),
+        (written.isin(["0", "0.0", "false", "f"]), 0),
+        else_=ibis.null("int8"),
+    )
+    rows = rows.mutate(click=click.cast("int8"))
+    fault = ibis.cases(
+        (rows.page.isnull(), reasons.NO_IMPRESSION.code),
+        (rows.query.isnull(), reasons.NO_QUERY.code),
+        (rows.different, reasons.LENGTHS.code),
+        (rows.position.isnull(), reasons.NO_POSITION.code),
+        (rows.position < 1, reasons.BELOW_ONE.code),
+        (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
+        (rows.document.isnull(), reasons.NO_DOCUMENT.code),
+        (rows.click.isnull(), reasons.CLICK.code),
+        (rows.unusable, reasons.NOT_FINITE.code),
+        else_=reasons.KEPT,
+    )
+    rows = rows.mutate(fault=fault.cast("int16"))
+    # What was given is only of interest where it is wrong, and costs nothing elsewhere.
+    wrong = rows.fault != reasons.KEPT
+    return rows.select(
+        "page",
+        "query",
+        "document",
+        "position",
+        "click",
+        *(f"f{i}" for i in range(len(shape.columns.factors))),
+        "fault",
+        given_position=ibis.ifelse(wrong, rows.given_position, ibis.null("string")),
+        given_click=ibis.ifelse(wrong, rows.given_click, ibis.null("string")),
+    )
+
+
+def _page(table: Any, columns: Columns) -> Any:
+    first, *others = (table[name] for name in columns.impression)
+    if not others and first.type().is_integer():
+        return first.cast("int64")
+    joined = text(first)
+    for column in others:
+        joined = joined + _JOINT + text(column)
+    return joined
+
+
+def _position(column: Any, columns: Columns) -> Any:
+    import ibis
+
+    shift = 1 - columns.positions_from
+    if column.type().is_integer():
+        return column.cast("int64") + shift
+    value = column if column.type().is_numeric() else _as_text(column).try_cast("float64")
+    whole = value.try_cast("int64")
+    return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole + shift, ibis.null("int64"))
+
+
+def _as_text(column: Any) -> Any:
+    return column if column.type().is_string() else column.cast("string")

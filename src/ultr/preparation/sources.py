@@ -1,0 +1,190 @@
+"""Where a log is: files of several formats, a table of a database, or a frame in memory."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from ultr import checks
+from ultr.errors import DataError, OptionError
+from ultr.preparation.engine import DUCKDB, SPARK, Engine
+
+PARQUET, TEXT, JSON = "parquet", "csv", "json"
+FORMATS = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".csv": TEXT,
+    ".tsv": TEXT,
+    ".tab": TEXT,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+    ".json": JSON,
+}
+_PACKED = (".gz", ".zst")
+_DATABASE = "duckdb:"
+
+
+def name_of(log: object) -> str:
+    """What to call a log in a message."""
+    return str(log) if isinstance(log, str | Path) else f"the {type(log).__module__.partition('.')[0]} frame"
+
+
+def open_table(engine: Engine, log: object) -> Any:
+    """A log, or a table of features, as an Ibis table of an engine."""
+    if not isinstance(log, str | Path):
+        return _frame(log)
+    text = str(log)
+    if text.startswith(_DATABASE):
+        return _database(engine, text)
+    if "://" in text:
+        raise OptionError(f"{text} is not a file of this machine; name a table and give the database by --engine")
+    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
+        with engine.explained():
+            return engine.connection.table(text)
+    return _files(engine, files_of(text))
+
+
+def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
+    """Several tables by name out of one place: a folder with a file for each, or a database."""
+    if not isinstance(log, str | Path):
+        raise OptionError(f"give the folder or the database that holds {' and '.join(names)}, not a frame")
+    text = str(log)
+    if text.startswith(_DATABASE):
+        return [_database(engine, f"{text.partition('?')[0]}?table={name}") for name in names]
+    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
+        with engine.explained():
+            return [engine.connection.table(name) for name in names]
+    tables = []
+    for name in names:
+        found = sorted(path for path in Path(text).glob(f"{name}*") if path.is_dir() or _format(path))
+        if not found:
+            raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
+        tables.append(_files(engine, [file for path in found for file in files_of(str(path))]))
+    return tables
+
+
+def files_of(place: str) -> list[Path]:
+    """The files that a path, a folder or a pattern stands for, all of one format."""
+    path = Path(place)
+    if path.is_file():
+        if _format(path) is None:
+            known = ", ".join(FORMATS)
+            raise DataError(f"{path} has no ending that says its format; rename it to one of {known} (or with .gz)")
+        return [path]
+    inside = path.rglob("*") if path.is_dir() else _matching(path)
+    found = sorted(file for file in inside if file.is_file() and _format(file) and file.name[0] not in "._")
+    if not found:
+        what = f"{place} holds" if path.is_dir() else f"there is no file {place}, and it fits as a pattern"
+        raise DataError(f"{what} no file of a format that is read ({', '.join(FORMATS)}); check the path")
+    formats = sorted({str(_format(file)) for file in found})
+    if len(formats) > 1:
+        raise DataError(
+            f"{place} holds files of several formats ({', '.join(formats)}); give a pattern such as *.parquet"
+        )
+    return found
+
+
+def _matching(pattern: Path) -> list[Path]:
+    if not any(letter in str(pattern) for letter in "*?["):
+        return []
+    root = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    return list(root.glob(str(pattern.relative_to(pattern.anchor) if pattern.is_absolute() else pattern)))
+
+
+def _format(path: Path) -> str | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _files(engine: Engine, files: list[Path]) -> Any:
+    names = [str(file) for file in files]
+    kind = _format(files[0])
+    if kind == PARQUET:
+        for file in files:
+            _check_parquet(file)
+        with engine.explained():
+            return engine.connection.read_parquet(names if engine.name == DUCKDB or len(names) > 1 else names[0])
+    if kind == TEXT:
+        # Everything as text: a bit string of clicks is no number.
+        delimiter = _delimiter(files[0])
+        options = (
+            {"all_varchar": True, "header": True, "delim": delimiter, "quote": '"', "escape": '"'}
+            if engine.name == DUCKDB
+            else {"header": True, "sep": delimiter, "inferSchema": False, "escape": '"', "mode": "FAILFAST"}
+        )
+        with engine.explained():
+            return engine.connection.read_csv(names, **options)
+    options = {"format": "newline_delimited"} if engine.name == DUCKDB else {}
+    with engine.explained():
+        return engine.connection.read_json(names, **options)
+
+
+def _check_parquet(file: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        parquet.read_metadata(file)
+    except PermissionError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(
+            f"{file} is not a whole Parquet file, it was perhaps not written to its end; write it again or leave it out"
+        ) from error
+
+
+def _delimiter(file: Path) -> str:
+    """What stands between the columns: a tab in .tsv, else what the first line has most of."""
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
+            header = lines.readline().decode(errors="replace")
+    except (OSError, EOFError) as error:
+        raise DataError(f"{file} is damaged ({error}); write it again") from error
+    if not header.strip():
+        raise DataError(f"{file} is empty; its first line must hold the names of the columns")
+    if {".tsv", ".tab"} & set(file.suffixes):
+        return "\t"
+    return max(",;\t|", key=Counter(header).__getitem__)
+
+
+def _database(engine: Engine, text: str) -> Any:
+    """A table or a query of a DuckDB file, which a query knows by the name `log`."""
+    path, _, options = text.removeprefix(_DATABASE).partition("?")
+    given = {key: values[-1] for key, values in parse_qs(options).items()}
+    if engine.name != DUCKDB:
+        raise OptionError(f"{text} needs the engine duckdb, not {engine.name}")
+    if not Path(path).is_file():
+        raise DataError(f"there is no DuckDB file {path}; give duckdb:FILE?table=NAME or duckdb:FILE?sql=SELECT ...")
+    with engine.explained():
+        if "log" not in engine.connection.list_catalogs():
+            engine.connection.attach(path, name="log", read_only=True)
+        if set(given) == {"sql"}:
+            return engine.connection.sql(given["sql"])
+        tables = engine.connection.list_tables(database=("log", "main"))
+        if set(given) != {"table"}:
+            raise OptionError(f"{text} must end in ?table=NAME or ?sql=SELECT ...; its tables: {', '.join(tables)}")
+        checks.one_of(f"the table of {path}", given["table"], tables)
+        return engine.connection.table(given["table"], database=("log", "main"))
+
+
+def _frame(frame: object) -> Any:
+    import ibis
+    import narwhals
+    import pyarrow
+
+    if isinstance(frame, pyarrow.Table):
+        return ibis.memtable(frame)
+    try:
+        known = narwhals.from_native(frame)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise OptionError(
+            f"a log must be a path or a frame (pandas, polars, Arrow), got {type(frame).__name__}"
+        ) from error
+    eager = known.collect() if isinstance(known, narwhals.LazyFrame) else known
+    return ibis.memtable(eager.to_arrow())

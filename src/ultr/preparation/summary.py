@@ -1,0 +1,89 @@
+"""What became of every row of a log."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ultr.preparation.columns import Columns
+from ultr.preparation.factors import FactorSummary
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many there were, are kept and were put aside."""
+
+    read: int
+    kept: int
+
+    @property
+    def aside(self) -> int:
+        """What was put aside: the rest."""
+        return self.read - self.kept
+
+    def as_json(self) -> dict[str, int]:
+        """The three numbers."""
+        return {"read": self.read, "kept": self.kept, "aside": self.aside}
+
+
+@dataclass(frozen=True)
+class PutAside:
+    """What one reason cost."""
+
+    reason: str
+    rows: int
+    clicks: int
+    pages: int
+    """Pages put aside whole for it; where only the row goes, the pages it was on."""
+    whole_page: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Rows in and out, with the reasons between; the same on screen and in `summary.json`."""
+
+    source: str
+    engine: str
+    columns: Columns
+    one_row_a_page: bool
+    rows: Tally
+    pages: Tally
+    clicks: Tally
+    reasons: tuple[PutAside, ...]
+    factors: tuple[FactorSummary, ...]
+    lists: int
+    queries: int
+    documents: int
+    features: int
+    clicks_elsewhere: int = 0
+    """Clicks on documents that were not shown, which only logs of events have."""
+
+    @property
+    def collapse_ratio(self) -> float:
+        """Impressions for each row of the collapsed log."""
+        return self.pages.kept / max(self.lists, 1)
+
+    def sentence(self) -> str:
+        """What was put aside, in one line."""
+        parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in self.reasons)
+        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({parts})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "source": self.source,
+            "engine": self.engine,
+            "columns": self.columns.as_json(),
+            "one_row_a_page": self.one_row_a_page,
+            "rows": self.rows.as_json(),
+            "pages": self.pages.as_json(),
+            "clicks": self.clicks.as_json(),
+            "reasons": [asdict(each) for each in self.reasons],
+            "factors": [asdict(each) for each in self.factors],
+            "lists": self.lists,
+            "queries": self.queries,
+            "documents": self.documents,
+            "features": self.features,
+            "clicks_elsewhere": self.clicks_elsewhere,
+            "collapse_ratio": round(self.collapse_ratio, 4),
+        }

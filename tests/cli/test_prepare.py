@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from tests.cli.console import ultr
+from tests.preparation.test_log import GOOD, frame, spoiled, with_features
+
+from ultr.data.click_log import ClickLog
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    parquet.write_table(with_features(GOOD), tmp_path / "raw.parquet")
+    return tmp_path / "raw.parquet"
+
+
+def test_a_raw_log_is_prepared_described_and_trained_on(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "log"
+    text = ultr("prepare", raw, "--factor", "device", "--rare", 1, "--features", "bm*", "--out", out).stdout
+    assert "query = query (guessed)" in text
+    assert "5 documents with 1 features; 1.50 impressions a list" in text
+    assert ClickLog.load(out).impressions.sum() == 3
+    train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2, "--set", "hidden=4"]
+    ultr(*train, "--out", tmp_path / "model")
+
+
+def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> None:
+    parquet.write_table(frame(spoiled(0, position=0)), tmp_path / "raw.parquet")
+    out = tmp_path / "log"
+    text = ultr("prepare", tmp_path / "raw.parquet", "--out", out).stdout
+    assert "position below 1" in text
+    assert "the page" in text
+    assert "rejected.parquet" in text
+    again = ultr("prepare", tmp_path / "raw.parquet", "--out", out, "--overwrite", "--json").stdout
+    summary = json.loads(again)
+    assert summary["rows"] == {"read": 8, "kept": 5, "aside": 3}
+    assert summary["reasons"][0]["reason"] == "position below 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--query", "qeury"], "did you mean 'query'? It has: impression, query, document"),
+        (["--columns", "yadex"], "did you mean 'yandex'"),
+        (["--engine", "flink"], "engine must be duckdb, spark or the connection string"),
+        (["--features-from", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--impression", "session"], "has no column 'session'"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence_and_leaves_nothing(
+    arguments: list[str], message: str, raw: Path, tmp_path: Path
+) -> None:
+    error = ultr("prepare", raw, *arguments, "--out", tmp_path / "log", expect=2).stderr
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from tests.preparation.naive import Row, collapsed, read_back
+
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError, OptionError
+from ultr.methods import ClickBaseline
+from ultr.preparation import prepare, read_log
+
+TYPES = pyarrow.schema(
+    {
+        "impression": pyarrow.int64(),
+        "query": pyarrow.string(),
+        "document": pyarrow.string(),
+        "position": pyarrow.int64(),
+        "click": pyarrow.int64(),
+        "device": pyarrow.string(),
+    }
+)
+
+
+def page(impression: int, query: str, documents: str, clicks: str, device: str | None = "phone") -> list[Row]:
+    return [
+        {
+            "impression": impression,
+            "query": query,
+            "document": document,
+            "position": position,
+            "click": int(click),
+            "device": device,
+        }
+        for position, (document, click) in enumerate(zip(documents, clicks, strict=True), start=1)
+    ]
+
+
+GOOD = [*page(1, "a", "xyz", "100"), *page(2, "a", "xyz", "010"), *page(3, "b", "yx", "01")]
+GOOD_FEATURES = {("a", "x"): 1.0, ("a", "y"): 2.0, ("a", "z"): 3.0, ("b", "x"): 4.0, ("b", "y"): 5.0}
+
+
+def frame(rows: list[Row]) -> pyarrow.Table:
+    return pyarrow.Table.from_pylist(rows, schema=TYPES)
+
+
+def with_features(rows: list[Row]) -> pyarrow.Table:
+    return frame(rows).append_column(
+        "bm25", pyarrow.array([GOOD_FEATURES[row["query"], row["document"]] for row in rows], pyarrow.float64())
+    )
+
+
+def read_with_warning(table: pyarrow.Table, **options: Any) -> tuple[ClickLog, str]:
+    """The log, and the one warning of ours; `pytest.warns` would also raise those of the libraries below."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        log = read_log(table, **options)
+    (said,) = [str(each.message) for each in caught if each.category is UserWarning]
+    return log, said
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Row]:
+    """Pages of two queries on two devices, some of their rows spoiled, in any order."""
+    rows: list[Row] = []
+    for number in range(draw(st.integers(2, 12))):
+        documents = "".join(draw(st.permutations("xyz")))[: draw(st.integers(1, 3))]
+        clicks = draw(st.text("01", min_size=len(documents), max_size=len(documents)))
+        device = draw(st.sampled_from(["phone", "phone", "desk", "watch", None]))
+        rows += page(number, draw(st.sampled_from("ab")), documents, clicks, device)
+    wrong: dict[str, list[Any]] = {
+        "impression": [None, 0],
+        "query": [None, "", "b"],
+        "document": [None, "x"],
+        "position": [None, 0, 1, 2],
+        "click": [None, 2],
+        "device": ["watch"],
+    }
+    for _ in range(draw(st.integers(0, 4))):
+        column = draw(st.sampled_from(sorted(wrong)))
+        row = draw(st.integers(0, len(rows) - 1))
+        rows[row] = rows[row] | {column: draw(st.sampled_from(wrong[column]))}
+    always = [*page(100, "a", "xy", "10"), *page(101, "b", "xy", "11")]
+    return draw(st.permutations(rows + always))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(logs(), st.sampled_from([0, 2, 3]))
+def test_a_log_collapses_as_it_does_by_hand(rows: list[Row], rare: int) -> None:
+    expected = collapsed(rows, rare=rare)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "log"
+        prepared = prepare(frame(rows), out, factors=["device"], rare=rare, pairs=True)
+        assert read_back(prepared.log, out) == expected
+        summary = prepared.summary
+        assert (summary.rows.read, summary.rows.aside) == (len(rows), expected.aside)
+        assert summary.pages.read == len({row["impression"] for row in rows} - {None})
+        assert summary.pages.kept == sum(expected.impressions.values())
+        assert summary.clicks.read == sum(row["click"] == 1 for row in rows)
+        assert summary.clicks.kept == sum(expected.clicks.values())
+        rejected = parquet.read_table(out / "rejected.parquet").to_pylist()
+        assert summary.clicks.aside == sum(row["click"] == "1" for row in rejected)
+
+
+def test_the_order_of_the_rows_does_not_matter(tmp_path: Path) -> None:
+    rows = [row for n in range(40) for row in page(n, "ab"[n % 2], ("xyz", "zyx")[n % 3 % 2], f"{n % 8:03b}")]
+    logs = [
+        read_log(frame([rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]), factors=["device"])
+        for seed in range(3)
+    ]
+    assert len({log.fingerprint() for log in logs}) == 1
+    assert logs[0].impressions.sum() == 40
+
+
+def spoiled(number: int, **changed: Any) -> list[Row]:
+    """The good log with a fault in one row of its first page."""
+    return [row | changed if i == number else row for i, row in enumerate(GOOD)]
+
+
+FAULTS = [
+    ("no query", spoiled(0, query=None), 3),
+    ("no query", spoiled(0, query=" "), 3),
+    ("two queries on one page", spoiled(0, query="b"), 3),
+    ("no position", spoiled(0, position=None), 3),
+    ("position below 1", spoiled(0, position=0), 3),
+    ("position above 10,000", spoiled(0, position=10_001), 3),
+    ("two documents at one position", spoiled(0, position=2), 3),
+    ("same document twice on a page", spoiled(0, document="y"), 3),
+    ("no impression id", spoiled(0, impression=None), 1),
+    ("no document", spoiled(0, document=None), 1),
+    ("click not 0 or 1", spoiled(0, click=2), 1),
+    ("click not 0 or 1", spoiled(0, click=None), 1),
+]
+
+
+@pytest.mark.parametrize(("reason", "rows", "count"), FAULTS)
+def test_a_fault_puts_the_page_aside_or_only_the_row(reason: str, rows: list[Row], count: int, tmp_path: Path) -> None:
+    prepared = prepare(frame(rows), tmp_path / "log")
+    (found,) = prepared.summary.reasons
+    assert (found.reason, found.rows, found.whole_page) == (reason, count, count == 3)
+    rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
+    assert [row["reason"] for row in rejected] == [reason] * count
+    assert prepared.summary.rows.kept == len(GOOD) - count
+    with pytest.raises(DataError, match=f"{count} of 8 rows of .* have a fault .*{reason}"):
+        prepare(frame(rows), tmp_path / "strict", strict=True)
+    assert not (tmp_path / "strict").exists()
+
+
+def test_what_was_given_stands_beside_the_reason(tmp_path: Path) -> None:
+    texts = [{key: None if value is None else str(value) for key, value in row.items()} for row in GOOD]
+    texts[0]["position"] = "top"
+    texts[3]["click"] = "often"
+    prepare(pyarrow.Table.from_pylist(texts), tmp_path / "log")
+    rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
+    assert {row["position"] for row in rejected if row["reason"] == "no position"} == {"top", "2", "3"}
+    assert [row["click"] for row in rejected if row["reason"] == "click not 0 or 1"] == ["often"]
+
+
+def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:
+    prepared = prepare(with_features(GOOD), tmp_path / "log", features=["bm*"])
+    assert prepared.log.feature_names == ("bm25",)
+    assert prepared.log.features.dtype == np.float32
+    assert prepared.log.features[:, 0].tolist() == [1, 2, 3, 4, 5]
+    ClickBaseline(hidden=(4,), steps=2).fit(ClickLog.load(tmp_path / "log"))
+
+
+@pytest.mark.parametrize("keys", [["query", "document"], ["document"]])
+def test_features_come_from_a_second_table(keys: list[str], tmp_path: Path) -> None:
+    second: list[dict[str, Any]] = [
+        {"query": query, "document": document, "a": ord(document), "b": str(ord(document) / 2)}
+        for query, document in GOOD_FEATURES
+    ]
+    table = [{key: row[key] for key in (*keys, "a", "b")} for row in second]
+    log = read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(table))
+    assert log.feature_names == ("a", "b")
+    assert log.features.tolist() == [[row["a"], row["a"] / 2] for row in second]
+    only = read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(table), features=["b"])
+    assert only.feature_names == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "count"),
+    [
+        (None, "NaN in the features", 1),
+        (float("nan"), "NaN in the features", 1),
+        (float("inf"), "NaN in the features", 1),
+        (1e300, "NaN in the features", 1),
+        (9.0, "conflicting features", 2),
+    ],
+)
+def test_rows_with_features_that_cannot_be_used_are_put_aside(
+    value: float | None, reason: str, count: int, tmp_path: Path
+) -> None:
+    table = with_features(GOOD)
+    values = [value, *table["bm25"].to_pylist()[1:]]
+    table = table.set_column(table.column_names.index("bm25"), "bm25", pyarrow.array(values, pyarrow.float64()))
+    summary = prepare(table, tmp_path / "log", features=["bm25"]).summary
+    assert [(each.reason, each.rows) for each in summary.reasons] == [(reason, count)]
+    assert summary.pages.kept == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (None, "no features"),
+        ({"query": "a", "document": "x", "bm25": float("nan")}, "NaN in the features"),
+        ({"query": "a", "document": "x", "bm25": 9.0}, "conflicting features"),
+    ],
+)
+def test_a_second_table_may_have_faults_too(row: dict[str, Any] | None, reason: str, tmp_path: Path) -> None:
+    known = [{"query": q, "document": d, "bm25": v} for (q, d), v in GOOD_FEATURES.items()]
+    second = [row, *(known if reason == "conflicting features" else known[1:])] if row else known[1:]
+    prepared = prepare(frame(GOOD), tmp_path / "log", features_from=pyarrow.Table.from_pylist(second))
+    assert [(each.reason, each.rows) for each in prepared.summary.reasons] == [(reason, 2)]
+    assert prepared.summary.pages.kept == 3
+    assert sorted(prepared.log.features[:, 0].tolist()) == [2, 3, 4, 5]
+
+
+def test_rare_values_of_a_factor_become_one_level() -> None:
+    devices = ["phone"] * 5 + ["desk"] * 4 + ["watch"] * 2 + ["car", None]
+    rows = [row for n, device in enumerate(devices) for row in page(n, "ab"[n % 2], "xyz", "100", device)]
+    log = read_log(frame(rows), factors=["device"], rare=4)
+    assert log.factors[1].levels == ("desk", "other", "phone")
+    assert read_log(frame(rows), factors=["device"], rare=0).factors[1].levels == (
+        *("car", "desk", "missing", "phone", "watch"),
+    )
+
+
+def test_the_folder_tells_what_became_of_every_row(tmp_path: Path) -> None:
+    rows = spoiled(0, position=0)
+    prepare(frame(rows), tmp_path / "log", factors=["device"], rare=2)
+    summary = json.loads((tmp_path / "log" / "summary.json").read_text())
+    assert summary["rows"] == {"read": 8, "kept": 5, "aside": 3}
+    assert summary["pages"] == {"read": 3, "kept": 2, "aside": 1}
+    assert summary["clicks"] == {"read": 3, "kept": 2, "aside": 1}
+    assert summary["columns"]["query"] == "query"
+    assert summary["columns"]["guessed"] == ["impression", "query", "document", "position", "click"]
+    assert summary["factors"] == [{"name": "device", "levels": 1, "rare_values": 0, "rare_impressions": 0}]
+    assert {path.name for path in (tmp_path / "log").iterdir()} >= {"rejected.parquet", "documents.parquet"}
+    assert not (tmp_path / "log" / ".work").exists()
+
+
+def test_a_log_without_features_is_saved_and_loaded_but_not_trained_on(tmp_path: Path) -> None:
+    log = prepare(frame(GOOD), tmp_path / "log").log
+    assert log.features.shape == (5, 0)
+    assert ClickLog.load(tmp_path / "log").fingerprint() == log.fingerprint()
+    with pytest.raises(DataError, match=r"no features, so there is nothing to rank by; .* --features-from"):
+        ClickBaseline(hidden=(4,), steps=2).fit(log)
+
+
+def test_rows_put_aside_are_a_warning_without_a_folder() -> None:
+    _, said = read_with_warning(frame(spoiled(0, click=2)))
+    assert said == "1 of 8 rows were put aside (click not 0 or 1: 1); ultr.prepare keeps them in a file"
+
+
+def test_positions_may_start_at_zero() -> None:
+    rows = [row | {"position": row["position"] - 1} for row in GOOD]
+    assert read_log(frame(rows), positions_from=0).fingerprint() == read_log(frame(GOOD)).fingerprint()
+    with pytest.raises(DataError, match=r"no row of .* can be kept .position below 1: 8.; .* --positions-from 0"):
+        read_log(frame(rows))
+
+
+BAD: list[tuple[list[Row], dict[str, Any], str]] = [
+    (GOOD, {"query": "qury"}, "has no column 'qury'; did you mean 'query'. It has: impression, query, document"),
+    (GOOD, {"features": ["bm25"]}, "has no column 'bm25'; It has: impression"),
+    (GOOD, {"factors": ["Device "]}, "did you mean 'device'"),
+    ([row | {"click": 0} for row in GOOD], {}, "has no click in the rows that are kept; check the column 'click'"),
+    ([row for row in GOOD if row["position"] == 1], {}, "were shown at position 1, so position bias cannot be told"),
+    (GOOD[:6], {}, "has one query only, 'a', and a ranker is learned from many; check the column 'query'"),
+    ([], {}, "has no rows"),
+    (GOOD, {"memory": "lots"}, "memory must be a size such as 4GB or 500MB, got 'lots'"),
+    (GOOD, {"rare": -1}, "rare must be an integer of at least 0"),
+    (GOOD, {"engine": "duckbd"}, "engine must be duckdb, spark or the connection string"),
+    (GOOD, {"colums": "ubi"}, "did you mean 'columns'"),
+    (GOOD, {"columns": "yandx"}, "did you mean 'yandex'"),
+    (GOOD, {"columns": "nowhere.toml"}, "cannot read nowhere.toml"),
+    (GOOD, {"features": "bm25"}, "features must be a list of columns"),
+    (GOOD, {"factors": ["device", "device"]}, "a bias factor is given twice"),
+    (GOOD, {"factors": ["position"]}, "the position is a bias factor in any case"),
+]
+
+
+@pytest.mark.parametrize(("rows", "options", "message"), BAD)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    rows: list[Row], options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises((DataError, OptionError), match=message) as caught:
+        prepare(frame(rows), tmp_path / "log", **options)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_identifier_given_as_a_factor_is_refused(tmp_path: Path) -> None:
+    count = 30_000
+    table = pyarrow.table(
+        {
+            "impression": list(range(count)),
+            "query": ["a", "b"] * (count // 2),
+            "doc": ["x"] * count,
+            "rank": [1, 2] * (count // 2),
+            "click": [0, 1] * (count // 2),
+            "user": list(range(count)),
+        }
+    )
+    with pytest.raises(
+        DataError, match=r"bias factor 'user' has about [0-9,]+ values, more than 10,000; give a column"
+    ):
+        prepare(table, tmp_path / "log", factors=["user"])
+    assert list(tmp_path.iterdir()) == []
