@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ultr.experiments.results import OURS, UPPER, Line, Results
 from ultr.experiments.spec import REFERENCES
 from ultr.experiments.tables import CHOSEN_BY
 from ultr.methods.vectorization import Vectorization
+from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, blank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ultr.evaluation import Evaluation
 
 Figures: TypeAlias = "dict[str, Figure]"
-GREY, BLUE, GREEN, ORANGE = "#9aa0a6", "#3b6fb6", "#4d9a5f", "#d98032"
 
 
 def name(clicks: str, label: str) -> str:
@@ -34,7 +34,7 @@ def name(clicks: str, label: str) -> str:
 
 def demo(evaluations: dict[str, Evaluation], observation: Floats, *, measure: str) -> Figure:
     """How good each ranker is, and the observation embedding that was learned for each position, [positions, 2]."""
-    figure, (left, right) = _figure(9.6, 3.6, columns=2, width_ratios=(1.1, 1))
+    figure, (left, right) = blank(9.6, 3.6, columns=2, width_ratios=(1.1, 1))
     names = list(evaluations)
     colours = [GREY, *[BLUE] * (len(names) - 2), GREEN]
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -63,7 +63,7 @@ def quality(results: Sequence[Results]) -> Figure:
     """The main measure of every ranker, each seed a small dot; the ways of choosing weights in their own colours."""
     first = results[0]
     labels = [line.label for line in first.lines if line.contender.method != "click-model"]
-    figure, axes = _figure(7.2, 0.34 * len(labels) + 1.2)
+    figure, axes = blank(7.2, 0.34 * len(labels) + 1.2)
     for number, (found, colour) in enumerate(zip(results, (BLUE, ORANGE), strict=False)):
         shift = 0.14 * (2 * number - len(results) + 1)
         for line in found.lines:
@@ -86,7 +86,7 @@ def quality(results: Sequence[Results]) -> Figure:
 def dimension_curve(results: Sequence[Results]) -> Figure:
     """The main measure over the dimension, with its deviation as a band and the other rankers as lines."""
     first = results[0]
-    figure, axes = _figure(5.4, 3.8)
+    figure, axes = blank(5.4, 3.8)
     for found, colour in zip(results, (BLUE, ORANGE), strict=False):
         ours = [line for line in found.lines if line.contender.method == OURS]
         dimensions = np.array([line.contender.options.get("dimension", Vectorization.dimension) for line in ours])
@@ -106,7 +106,7 @@ def dimension_curve(results: Sequence[Results]) -> Figure:
 
 def plane(relevance: Doubles, labels: Doubles, observation: Doubles, base: Doubles, *, title: str) -> Figure:
     """Documents by grade, the direction of each position dotted, that of the mean base vector solid."""
-    figure, axes = _figure(5.6, 4.8)
+    figure, axes = blank(5.6, 4.8)
     shown = np.random.default_rng(0).permutation(len(relevance))[:4_000]
     dots = axes.scatter(*relevance[shown].T, c=labels[shown], s=5, cmap="viridis_r", alpha=0.6, linewidths=0)
     reach = float(np.quantile(np.linalg.norm(relevance, axis=1), 0.98))
@@ -131,7 +131,7 @@ def plane(relevance: Doubles, labels: Doubles, observation: Doubles, base: Doubl
 
 def projection(mean: Doubles, deviation: Doubles, *, title: str, measure: str) -> Figure:
     """The measure over the position projected on; the last value is that of the base vector."""
-    figure, axes = _figure(5.4, 3.6)
+    figure, axes = blank(5.4, 3.6)
     positions, spread = np.arange(1, len(mean)), np.nan_to_num(deviation)
     axes.plot(positions, mean[:-1], "o-", color=BLUE, label="observation embedding of a position")
     axes.fill_between(positions, (mean - spread)[:-1], (mean + spread)[:-1], color=BLUE, alpha=0.2, linewidth=0)
@@ -147,7 +147,7 @@ def projection(mean: Doubles, deviation: Doubles, *, title: str, measure: str) -
 
 def matrix(rates: Doubles, values: Doubles, *, title: str) -> Figure:
     """Click rates by grade and position as a heat map, and their singular values."""
-    figure, (left, right) = _figure(9.6, 3.0, columns=2, width_ratios=(2, 1))
+    figure, (left, right) = blank(9.6, 3.0, columns=2, width_ratios=(2, 1))
     left.imshow(rates, aspect="auto", cmap="Blues", vmin=0)
     for (grade, position), rate in np.ndenumerate(rates):
         text = f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}"
@@ -169,7 +169,7 @@ def matrix(rates: Doubles, values: Doubles, *, title: str) -> Figure:
 
 def bars(values: Mapping[str, float], *, xlabel: str) -> Figure:
     """One bar for each name."""
-    figure, axes = _figure(6.4, 0.5 * len(values) + 1)
+    figure, axes = blank(6.4, 0.5 * len(values) + 1)
     axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
     for row, value in enumerate(values.values()):
         axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
@@ -180,18 +180,6 @@ def bars(values: Mapping[str, float], *, xlabel: str) -> Figure:
 
 
 _STYLES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 3)), (0, (3, 1, 1, 1)))
-
-
-def _figure(
-    width: float, height: float, *, columns: int = 1, width_ratios: Sequence[float] = (1,)
-) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, width_ratios=width_ratios)
-    for each in np.atleast_1d(axes):
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def _colour(line: Line, colour: str) -> str:

@@ -1,0 +1,57 @@
+"""Figures in one style, and as SVG that takes the colours of the page around it."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GREY, BLUE, GREEN, ORANGE, PURPLE, RED = "#9aa0a6", "#3b6fb6", "#4d9a5f", "#d98032", "#8a63b8", "#c4504b"
+_INK = "#000000"
+"""What matplotlib draws text and lines in; on a page it is the colour of the text around."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure and what it shows, in words, for those who cannot see it."""
+
+    figure: Figure
+    description: str
+
+    def svg(self, name: str) -> str:
+        """The figure as an SVG element without a background; `name` keeps its ids apart from others' of the page."""
+        import matplotlib as mpl
+
+        text = io.StringIO()
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+            self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        drawn = text.getvalue()
+        drawn = drawn[drawn.index("<svg") :]
+        drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+        drawn = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", drawn)
+        drawn = drawn.replace(_INK, "currentColor")
+        width, height = (72 * inches for inches in self.figure.get_size_inches())
+        opening = (
+            f'<svg role="img" aria-label="{escape(self.description)}" class="drawing" style="max-width:{4 * width / 3:.0f}px" '
+            f'viewBox="0 0 {width:g} {height:g}" xmlns:xlink="http://www.w3.org/1999/xlink" fill="currentColor">'
+        )
+        return re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)
+
+
+def blank(width: float, height: float, *, columns: int = 1, width_ratios: Sequence[float] = (1,)) -> tuple[Figure, Any]:
+    """An empty figure with its axes, or an array of them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns, width_ratios=width_ratios)
+    for each in np.atleast_1d(axes):
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,0 +1,76 @@
+"""A page of sections, each with words, tables and drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+from ultr.files import new_file
+from ultr.pages.drawing import Drawing
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A word with a tone: good, careful, bad or unknown."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text; the columns are the keys of the first row, and those of numbers stand to the right."""
+
+    title: str
+    rows: Sequence[Mapping[str, str]]
+    folded: bool = False
+    """Shown only when it is opened."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.rows[0]) if self.rows else []
+
+    def is_numeric(self, column: str) -> bool:
+        """Whether a column holds numbers."""
+        return all(row[column][:1] in tuple("0123456789.+-") or not row[column] for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page."""
+
+    title: str
+    text: str = ""
+    advice: str = ""
+    badge: Badge | None = None
+    drawings: Sequence[Drawing] = field(default_factory=tuple)
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that stands alone."""
+
+    title: str
+    summary: str
+    sections: Sequence[Section]
+    steps: Sequence[str] = field(default_factory=tuple)
+    """What to do, in order."""
+    footer: str = ""
+
+    def html(self) -> str:
+        """The page as one HTML text."""
+        from jinja2 import Environment, StrictUndefined
+
+        template = files("ultr.pages").joinpath("page.html").read_text(encoding="utf-8")
+        environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        return environment.from_string(template).render(page=self)
+
+    def write(self, path: str | Path) -> None:
+        """Write the page to a file, whole or not at all."""
+        text = self.html()
+        with new_file(path) as draft:
+            draft.write_text(text, encoding="utf-8")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from ultr.pages import Badge, Drawing, Page, Section, Table, blank
+
+UNCLOSED = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Elements(HTMLParser):
+    """Every element of a page; fails where one is closed that is not open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in UNCLOSED:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def drawing() -> Drawing:
+    figure, axes = blank(4, 2)
+    axes.plot([1, 2], [3, 4], color="#3b6fb6")
+    axes.fill_between([1, 2], [3, 4], [4, 5], hatch="/")
+    return Drawing(figure, 'Two points, "one" < two')
+
+
+def page() -> Page:
+    table = Table("counts", [{"name": "<b>", "number": "1,000"}, {"name": "b", "number": "20"}])
+    folded = Table("more", [{"": "x", "text": "one & two"}], folded=True)
+    section = Section("First?", "Yes & no.", "Do it.", Badge("good", "good"), [drawing(), drawing()], [table, folded])
+    return Page("A <title>", "All in all.", [section, Section("Second?")], ["One.", "Two."], "the end")
+
+
+def test_a_page_is_well_formed_and_asks_for_nothing_outside() -> None:
+    text = page().html()
+    elements = Elements(text)
+    assert elements.open == []
+    for tag, attributes in elements.found:
+        for name in ("src", "href", "xlink:href"):
+            target = attributes.get(name) or "#"
+            assert target[0] == "#" or target == "data:,", f"{tag} asks for {target}"
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+
+
+def test_what_a_user_wrote_cannot_become_markup() -> None:
+    text = page().html()
+    assert "A &lt;title&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "<b>" not in text
+
+
+def test_every_id_is_there_once_and_every_reference_has_one() -> None:
+    text = page().html()
+    ids = [attributes["id"] for _, attributes in Elements(text).found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    wanted = re.findall(r'(?:url\(|href=")#([^)"]+)', text)
+    assert wanted
+    assert set(wanted) <= set(ids)
+
+
+def test_a_drawing_has_a_text_alternative_and_takes_the_colour_of_the_page() -> None:
+    svg = drawing().svg("one")
+    (tag, attributes), *_ = Elements(svg).found
+    assert tag == "svg"
+    assert attributes["role"] == "img"
+    assert attributes["aria-label"] == 'Two points, "one" < two'
+    assert attributes["viewbox"] == "0 0 288 144"
+    assert "currentColor" in svg
+    assert "#000000" not in svg
+    assert "#3b6fb6" in svg
+
+
+def test_the_same_page_is_the_same_text() -> None:
+    assert page().html() == page().html()
+
+
+def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
+    table = Table("", [{"a": "1.5", "b": "x", "c": ""}, {"a": "-2", "b": "1", "c": "3"}])
+    assert [table.is_numeric(column) for column in table.columns] == [True, False, True]
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    monkeypatch.setattr(Drawing, "svg", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        page().write(path)
+    assert path.read_text() == "before"
+    monkeypatch.undo()
+    page().write(path)
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
