@@ -13,7 +13,7 @@ from ultr.bias import (
     SwapTable,
     bias_curves,
     click_rate_propensities,
-    fit_position_based,
+    fit_poisson,
 )
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
@@ -36,7 +36,8 @@ def test_the_values_are_those_of_the_estimators_on_their_own(log: ClickLog) -> N
     np.testing.assert_allclose(curves.of("click-rate").values, click_rate_propensities(log))
     for name, estimate in SWAP_ESTIMATORS.items():
         np.testing.assert_allclose(curves.of(name).values, estimate(SwapTable.of_log(log)), rtol=1e-6)
-    em = fit_position_based(Cells.of_log(log)).examination
+    cells = Cells.of_log(log)
+    em = fit_poisson(cells.choose(cells.moved())).examination
     np.testing.assert_allclose(curves.of("em").values, em, atol=1e-4)
 
 
@@ -88,6 +89,28 @@ def test_a_log_without_swaps_has_a_problem_and_click_rates() -> None:
         assert curve.problem is not None
         assert "cannot be compared" in curve.problem
     assert curves.of("em").problem is not None
+
+
+def test_documents_with_one_impression_each_do_not_bias_any_estimator() -> None:
+    """A clicked document with one impression would be perfectly relevant, and its position perfectly seen."""
+    random = np.random.default_rng(0)
+    theta = np.array([1.0, 0.4, 0.1])
+    pages = 6_000
+    documents = random.permuted(np.tile(np.arange(30), (pages, 1)), axis=1)[:, :3]
+    alone = random.random(documents.shape) < 0.3
+    documents[alone] += 30 * np.arange(1, alone.sum() + 1)  # shown once only, as relevant as before
+    chances = np.linspace(0.1, 0.5, 30)[documents % 30] * theta
+    log = ClickLog.of(
+        features=np.zeros((documents.max() + 1, 0)),
+        documents=documents.reshape(-1),
+        offsets=np.arange(0, 3 * pages + 1, 3),
+        clicks=random.binomial(1, chances).reshape(-1),
+        queries=np.arange(pages) % 50,
+    )
+    for curve in bias_curves(log, samples=1).curves:
+        if curve.problem is None and curve.estimator != "click-rate":
+            np.testing.assert_allclose(curve.values, theta, atol=0.06)
+    assert bias_curves(log, estimators=("em",), samples=1).curves[0].problem is None
 
 
 def test_unknown_estimators_are_refused(log: ClickLog) -> None:

@@ -5,7 +5,7 @@ No torch here.
 
 from ultr.bias.curves import CURVE_ESTIMATORS, BiasCurves, Curve, bias_curves
 from ultr.bias.identifiability import BiasGraph, Link, bias_graph, same_features
-from ultr.bias.position_based_fit import Cells, PositionBasedFit, fit_poisson, fit_position_based
+from ultr.bias.position_based_fit import Cells, PositionBasedFit, fit_poisson
 from ultr.bias.predictability import Predictability, position_predictability
 from ultr.bias.propensities import click_rate_curve, click_rate_propensities, read_propensities
 from ultr.bias.rank_test import RankTest, document_rank_test, rank_test
@@ -38,7 +38,6 @@ __all__ = [
     "document_rank_test",
     "estimate_propensities",
     "fit_poisson",
-    "fit_position_based",
     "group_table",
     "pivot",
     "position_predictability",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.bias.position_based_fit import Cells, fit_position_based
+from ultr.bias.position_based_fit import Cells, fit_poisson
 from ultr.bias.propensities import click_rate_curve
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data.click_log import ClickLog
@@ -186,7 +186,7 @@ def _by_click_rate(cells: Cells) -> Doubles:
 
 
 def _by_em(cells: Cells, start: Doubles | None) -> Doubles:
-    clicked = cells.choose(cells.clicked())
+    moved = cells.choose(cells.moved())
     if start is None:
-        return fit_position_based(clicked).examination
-    return fit_position_based(clicked, start=start, tolerance=_WARM_TOLERANCE).examination
+        return fit_poisson(moved).examination
+    return fit_poisson(moved, start=start, tolerance=_WARM_TOLERANCE).examination

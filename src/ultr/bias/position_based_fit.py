@@ -94,78 +94,42 @@ class PositionBasedFit:
         return rates
 
 
-def fit_position_based(
-    cells: Cells, *, weights: Doubles | None = None, start: Doubles | None = None, tolerance: float = _TOLERANCE
-) -> PositionBasedFit:
-    """The maximum-likelihood fit of P = r_d theta_p to binomial counts, with r and theta in [0, 1].
-
-    It is where the EM algorithm of the position-based model ends (Wang et al., Position Bias Estimation for Unbiased
-    Learning to Rank in Personal Search, WSDM 2018) with a relevance for each document instead of a regression. The
-    steps are those of `ultr.bias.factorization`, cut off at 1: they need tens of rounds where EM needs hundreds.
-    `weights`, one for each document, make a document count more than once; `start` is a first examination curve.
-
-    With few impressions a document, the many relevances bias the curve; `fit_poisson` has no such bias.
-    """
-    starts, weight = _prepared(cells, weights)
-    documents, positions = cells.documents, cells.positions
-    skips = cells.impressions - cells.clicks
-    skipped = skips > 0
-    clicked = np.add.reduceat(cells.clicks, starts)
-    at_position = np.bincount(positions, weight * cells.clicks, minlength=cells.count).astype(np.float64)
-    theta: Doubles = np.clip(np.ones(cells.count) if start is None else start / start.max(), 1e-6, 0.99)
-    relevance = np.minimum(clicked / np.add.reduceat(cells.impressions * theta[positions], starts), 0.99)
-    for _ in range(_ROUNDS):
-        rates = np.minimum(relevance[documents] * theta[positions], _LARGEST)
-        peak = np.maximum.reduceat(rates * skipped, starts)
-        lost = np.add.reduceat(skips * rates / (1 - rates), starts)
-        relevance = np.minimum(relevance * _growth(clicked, lost, peak), 1)
-        rates = np.minimum(relevance[documents] * theta[positions], _LARGEST)
-        peak = np.zeros(cells.count)
-        np.maximum.at(peak, positions, rates * (skipped & (weight > 0)))
-        lost = np.bincount(positions, weight * skips * rates / (1 - rates), minlength=cells.count).astype(np.float64)
-        before, theta = theta, np.minimum(theta * _growth(at_position, lost, peak), 1)
-        if np.abs(theta / theta[0] - before / before[0]).max() < tolerance:
-            break
-    return PositionBasedFit(relevance * theta[0], theta / theta[0])
-
-
-def fit_poisson(
-    cells: Cells, *, weights: Doubles | None = None, start: Doubles | None = None, tolerance: float = _TOLERANCE
-) -> PositionBasedFit:
+def fit_poisson(cells: Cells, *, start: Doubles | None = None, tolerance: float = _TOLERANCE) -> PositionBasedFit:
     """The fit of P = r_d theta_p as if the clicks were Poisson, which asks only that their means are right.
 
     r_d = sum_p c_dp / sum_p n_dp theta_p
     theta_p = sum_d c_dp / sum_d n_dp r_d
 
     The curve is that of the likelihood given the clicks of each document, in which no r is left: however few
-    impressions a document has, it is not biased by them. A fitted probability may be above 1.
+    impressions a document has, it is not biased by them. The EM algorithm of the position-based model (Wang et al.,
+    Position Bias Estimation for Unbiased Learning to Rank in Personal Search, WSDM 2018), with a relevance for each
+    document, is: one click on one impression makes a document perfectly relevant and its position perfectly seen. A
+    fitted probability may be above 1. Documents shown at one position say nothing and only slow it down.
     """
-    _, weight = _prepared(cells, weights)
-    relevance, theta = poisson_relevance(cells, cells.clicks, weight=weight, start=start, tolerance=tolerance)
+    if not len(cells.documents):
+        raise DataError(
+            "no clicked document was shown at two positions, so position bias cannot be estimated; log some swaps"
+        )
+    _check_linked(cells)
+    relevance, theta = poisson_relevance(cells, cells.clicks, start=start, tolerance=tolerance)
     return PositionBasedFit(relevance * theta[0], theta / theta[0])
 
 
 def poisson_relevance(
-    cells: Cells,
-    clicks: Doubles,
-    *,
-    weight: Doubles | None = None,
-    start: Doubles | None = None,
-    tolerance: float = _TOLERANCE,
+    cells: Cells, clicks: Doubles, *, start: Doubles | None = None, tolerance: float = _TOLERANCE
 ) -> tuple[Doubles, Doubles]:
     """The relevances and the examination curve of `fit_poisson` for other clicks on the same cells; in any unit.
 
     Positions that nothing links can have units of their own; each r_d theta_p is right all the same.
     """
     starts, documents, positions, shown = cells.starts, cells.documents, cells.positions, cells.impressions
-    often = shown if weight is None else weight * shown
     clicked = np.add.reduceat(clicks, starts)
-    at_position = np.bincount(positions, clicks if weight is None else weight * clicks, minlength=cells.count)
+    at_position = np.bincount(positions, clicks, minlength=cells.count)
     theta = np.ones(cells.count) if start is None else start / start.max()
     for _ in range(_ROUNDS):
         exposed = np.add.reduceat(shown * theta[positions], starts)
         relevance = np.divide(clicked, exposed, out=np.zeros_like(clicked), where=exposed > 0)
-        reach = np.bincount(positions, often * relevance[documents], minlength=cells.count)
+        reach = np.bincount(positions, shown * relevance[documents], minlength=cells.count)
         before, theta = theta, np.divide(at_position, reach, out=np.zeros(cells.count), where=reach > 0)
         theta = theta / max(theta.max(), 1e-300)
         if np.abs(theta - before).max() < tolerance:
@@ -173,32 +137,16 @@ def poisson_relevance(
     return relevance, theta
 
 
-def _prepared(cells: Cells, weights: Doubles | None) -> tuple[Integers, Doubles]:
-    if not len(cells.documents):
-        raise DataError(
-            "no clicked document was shown at two positions, so position bias cannot be estimated; log some swaps"
-        )
-    weight = np.ones(len(cells.documents)) if weights is None else weights[cells.documents]
-    _check_linked(cells, weight)
-    return cells.starts, weight
-
-
-def _growth(clicked: Doubles, lost: Doubles, peak: Doubles) -> Doubles:
-    whole = peak * clicked + (1 - peak) * lost
-    return np.divide(clicked, whole, out=np.where(clicked > 0, np.inf, 1.0), where=whole > 0)
-
-
-def _check_linked(cells: Cells, weight: Doubles) -> None:
+def _check_linked(cells: Cells) -> None:
     """Raise unless clicked documents link every position with the first."""
-    seen = weight > 0
-    clicked = np.bincount(cells.positions[seen], cells.clicks[seen], minlength=cells.count) > 0
+    clicked = np.bincount(cells.positions, cells.clicks, minlength=cells.count) > 0
     reached = np.zeros(cells.count, dtype=np.bool_)
     reached[0] = clicked[0]
     met = np.zeros(int(cells.documents[-1]) + 1, dtype=np.bool_)
     for _ in range(cells.count):
         before = int(reached.sum())
-        met[cells.documents[seen & reached[cells.positions]]] = True
-        reached[cells.positions[seen & met[cells.documents]]] = True
+        met[cells.documents[reached[cells.positions]]] = True
+        reached[cells.positions[met[cells.documents]]] = True
         reached &= clicked
         if reached.sum() == before:
             break
