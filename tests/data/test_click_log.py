@@ -230,9 +230,9 @@ def test_a_log_with_pairs_is_not_split_by_page() -> None:
         random_sessions(pairs=True).split(0.5, by="page")
 
 
-def test_a_log_has_no_time_to_split_by() -> None:
-    with pytest.raises(OptionError, match="by must be one of query, page, got 'time'"):
-        random_log().split(0.5, by="time")
+def test_a_log_is_split_by_nothing_else() -> None:
+    with pytest.raises(OptionError, match="by must be one of query, page, time, got 'user'"):
+        random_log().split(0.5, by="user")
 
 
 def test_a_share_that_leaves_no_page_on_one_side_is_refused() -> None:

@@ -199,3 +199,15 @@ def test_the_ceiling_of_the_real_clicks_mistakes_grade_zero() -> None:
 def test_the_ceiling_of_every_other_model_is_the_ideal_order(name: str) -> None:
     judged = JudgedLists.of(features=np.eye(5), labels=[3, 1, 4, 0, 2], offsets=[0, 5])
     assert np.argsort(ceiling_scores(judged, click_model(name))).tolist() == [3, 1, 4, 0, 2]
+
+
+def test_the_labels_are_the_grades_of_the_log() -> None:
+    judged = separable(20)
+    log = simulate_log(judged, ClickMatrix(), scores=np.zeros(judged.documents), impressions=100)
+    assert log.grades is not None
+    assert log.grades.levels == ("0", "1", "2", "3", "4")
+    assert log.grades.values.tolist() == judged.labels.tolist()
+    three = JudgedLists.of(features=np.eye(2), labels=[2, 0], offsets=[0, 2])
+    graded = simulate_log(three, ClickMatrix(), scores=np.zeros(2), impressions=10).grades
+    assert graded is not None
+    assert [graded.levels[value] for value in graded.values] == ["2", "0"]

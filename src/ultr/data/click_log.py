@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ultr import checks
 from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
+from ultr.data.grades import Grades as Grades
+from ultr.data.log_folder import FORMAT, Levels, Manifest, read_array, read_manifest
+from ultr.data.log_splits import split_pages, split_queries, split_time
 from ultr.errors import DataError
-from ultr.files import new_folder, read_json, write_json
-from ultr.seeding import generator
+from ultr.files import new_folder, write_json
 
-FORMAT = "ultr click log 1"
-SPLITS = ("query", "page")
-MOST_OF_A_LIST = 10**9
-"""As many as numpy's hypergeometric numbers go to."""
+SPLITS = ("query", "page", "time")
 _ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
 
 
@@ -54,6 +50,14 @@ def _factor(name: str, values: object) -> BiasFactor:
     return BiasFactor(name, numbers.astype(np.int32), tuple(levels.tolist()))
 
 
+def _periods(values: object) -> tuple[Integers, tuple[str, ...]]:
+    try:
+        names, numbers = np.unique(np.asarray(values), return_inverse=True)
+    except TypeError as error:
+        raise DataError("the periods of a click log must be all numbers, all dates or all texts") from error
+    return numbers, tuple(str(name) for name in names)
+
+
 @dataclass(frozen=True, eq=False)
 class ClickLog:
     """Shown lists with their clicks, identical impressions summed up.
@@ -61,7 +65,7 @@ class ClickLog:
     The documents of list `i` are the rows `offsets[i]:offsets[i + 1]` of `documents`, `clicks` and the factors, and
     it has one number of `impressions` and one query; `documents` points into the rows of `features`. The first
     factor is always the position, and the documents of a list stand from the top down. `of` builds a log from plain
-    arrays.
+    arrays. `periods` and `grades` are there to examine a log and to split it; nothing is trained on them.
     """
 
     features: Floats
@@ -84,6 +88,15 @@ class ClickLog:
 
     The pairs of a list are (0, 1), (0, 2), ..., (1, 2), ... of its documents from the top, see `ragged.pair_members`.
     """
+    periods: Integers | None = None
+    """int64 [lists], in which part of the log's time the impressions were, from 0, the earliest; None = not known.
+
+    Impressions of the same list in two periods are two rows.
+    """
+    period_names: tuple[str, ...] = ()
+    """The time at which each period begins."""
+    grades: Grades | None = None
+    """The judge's label of each document, a row of `features`; None = there are none."""
 
     def __post_init__(self) -> None:
         for name in ("documents", "offsets", "impressions", "clicks", "queries"):
@@ -117,6 +130,22 @@ class ClickLog:
             raise DataError(f"{self.features.shape} features, but {len(self.feature_names)} feature names")
         if self.pair_clicks is not None:
             self._check_pairs(self.pair_clicks)
+        self._check_periods()
+        if self.grades is not None and len(self.grades.values) != len(self.features):
+            raise DataError(f"{len(self.features)} documents, but {len(self.grades.values)} grades")
+
+    def _check_periods(self) -> None:
+        periods, count = self.periods, len(self.period_names)
+        if periods is None:
+            if count:
+                raise DataError(f"{count} names of periods, but no periods")
+            return
+        if periods.ndim != 1 or periods.dtype.kind not in "iu":
+            raise DataError(f"periods of a click log must be a flat array of integers, got {periods.dtype}")
+        if len(periods) != self.lists:
+            raise DataError(f"{self.lists} lists, but {len(periods)} periods")
+        if self.lists and not 0 <= periods.min() <= periods.max() < count:
+            raise DataError(f"periods must index the {count} names of periods")
 
     def _check_pairs(self, both: Integers) -> None:
         if both.ndim != 1 or both.dtype.kind not in "iu":
@@ -143,6 +172,8 @@ class ClickLog:
         queries: Iterable[object] | None = None,
         feature_names: Iterable[str] | None = None,
         pairs: bool = False,
+        periods: object | None = None,
+        grades: Iterable[object] | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -151,7 +182,8 @@ class ClickLog:
         (from 1; by default the order within the list) and any further bias factor, given by its name, have one
         value for each of these; `impressions` (by default 1) and `queries` (by default a new one for each list)
         have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
-        then be one impression, or several with the same clicks.
+        then be one impression, or several with the same clicks. `periods` have one value for each list, anything
+        that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`.
 
         Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
@@ -184,6 +216,7 @@ class ClickLog:
             np.array([str(query) for query in (range(lists) if queries is None else queries)], dtype=np.str_),
             return_inverse=True,
         )
+        period_numbers, period_names = (None, ()) if periods is None else _periods(periods)
         log = cls(
             features=matrix,
             documents=shown[order],
@@ -199,6 +232,9 @@ class ClickLog:
             feature_names=tuple(
                 (str(i + 1) for i in range(matrix.shape[-1])) if feature_names is None else feature_names
             ),
+            periods=period_numbers,
+            period_names=period_names,
+            grades=None if grades is None else Grades.of(grades),
         )
         return (log._with_pairs() if pairs else log).collapse()
 
@@ -237,60 +273,38 @@ class ClickLog:
             clicks=self.clicks[rows],
             queries=self.queries[chosen],
             pair_clicks=None if self.pair_clicks is None else self.pair_clicks[self._pairs_of(chosen)],
+            periods=None if self.periods is None else self.periods[chosen],
         )
 
     def split(self, held_out: float = 0.1, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
-        """The log without a share of its queries or pages, and those queries or pages.
+        """The log without a share of its queries, pages or time, and that share.
 
         By `query`, no query is on both sides. By `page`, each impression is put aside with chance `held_out`, so that
         a list with many impressions is on both sides. A summed row does not say which of its clicks came together, so
         each document's clicks are shared out on their own: out of n pages with c clicks, m pages get a hypergeometric
         number of them. That is exact for each document, but not for pairs of them, so a log with `pair_clicks` is
-        refused. A collapsed log has no time, so it cannot be split by time.
+        refused. By `time`, the last periods are put aside, as many whole ones as come nearest to that share of the
+        impressions, at least one and not all; nothing is drawn.
         """
         checks.share("held_out", held_out)
         if checks.one_of("by", by, SPLITS) == "page":
-            return self._split_pages(held_out, seed=seed)
-        queries = np.unique(self.queries)
-        count = round(held_out * len(queries))
-        if not 0 < count < len(queries):
-            raise DataError(
-                f"cannot hold out a share of {held_out:g} of {len(queries)} queries; "
-                "hold out another share, or validate by labels or not at all"
-            )
-        chosen = generator(seed, "held-out queries").permutation(queries)[:count]
-        aside = np.isin(self.queries, chosen)
-        return self.select(~aside), self.select(aside)
-
-    def _split_pages(self, held_out: float, *, seed: int) -> tuple[ClickLog, ClickLog]:
-        if self.pair_clicks is not None:
-            raise DataError(
-                "a log that counts which documents were clicked together cannot be split by page, since it does not "
-                "say on which pages; split it by query, or leave pair_clicks out"
-            )
-        if self.impressions.max(initial=0) >= MOST_OF_A_LIST:
-            raise DataError(f"a list with {MOST_OF_A_LIST:,} impressions or more cannot be split by page")
-        random = generator(seed, "held-out pages")
-        aside = random.binomial(self.impressions, held_out)
-        if not 0 < aside.sum() < self.impressions.sum():
-            raise DataError(
-                f"cannot hold out a share of {held_out:g} of {self.impressions.sum()} pages; hold out another share"
-            )
-        skips = np.repeat(self.impressions, self.lengths) - self.clicks
-        clicks = random.hypergeometric(self.clicks, skips, np.repeat(aside, self.lengths))
-        kept = replace(self, impressions=np.maximum(self.impressions - aside, 1), clicks=self.clicks - clicks)
-        held = replace(self, impressions=np.maximum(aside, 1), clicks=clicks)
-        return kept.select(aside < self.impressions), held.select(aside > 0)
+            return split_pages(self, held_out, seed=seed)
+        if by == "time":
+            return split_time(self, held_out)
+        return split_queries(self, held_out, seed=seed)
 
     def collapse(self) -> ClickLog:
-        """Sum the rows that show the same documents under the same bias factors to the same query."""
+        """Sum the rows that show the same documents under the same bias factors to the same query in one period."""
+        periods = np.zeros(self.lists, dtype=np.int64) if self.periods is None else self.periods
         keys = np.stack([self.documents, *(factor.values for factor in self.factors)], axis=1).astype(np.int64)
         ends = self.offsets.tolist()
-        seen: dict[tuple[int, bytes], int] = {}
+        seen: dict[tuple[int, int, bytes], int] = {}
         target = np.array(
             [
-                seen.setdefault((query, keys[start:end].tobytes()), len(seen))
-                for query, start, end in zip(self.queries.tolist(), ends[:-1], ends[1:], strict=True)
+                seen.setdefault((query, period, keys[start:end].tobytes()), len(seen))
+                for query, period, start, end in zip(
+                    self.queries.tolist(), periods.tolist(), ends[:-1], ends[1:], strict=True
+                )
             ],
             dtype=np.int64,
         )
@@ -335,13 +349,15 @@ class ClickLog:
             np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
         for number, factor in enumerate(self.factors):
             np.save(folder / f"factor-{number}.npy", factor.values, allow_pickle=False)
-        if self.pair_clicks is not None:
-            np.save(folder / "pair_clicks.npy", self.pair_clicks, allow_pickle=False)
-        manifest = _Manifest(
+        for name, array in self._optional().items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        manifest = Manifest(
             format=FORMAT,
-            factors=tuple(_Factor(name=factor.name, levels=factor.levels) for factor in self.factors),
+            factors=tuple(Levels(name=factor.name, levels=factor.levels) for factor in self.factors),
             feature_names=self.feature_names,
             pair_clicks=self.pair_clicks is not None,
+            period_names=None if self.periods is None else self.period_names,
+            grades=None if self.grades is None else self.grades.levels,
         )
         write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
 
@@ -349,61 +365,40 @@ class ClickLog:
     def load(cls, folder: str | Path) -> ClickLog:
         """Read a saved log; its arrays stay on disk until they are used."""
         folder = Path(folder)
-        manifest = _read_manifest(folder)
-        names = (*_ARRAYS, "pair_clicks") if manifest.pair_clicks else _ARRAYS
-        arrays = {name: _map(folder / f"{name}.npy") for name in names}
+        manifest = read_manifest(folder)
+        arrays = {name: read_array(folder / f"{name}.npy") for name in _ARRAYS}
         factors = tuple(
-            BiasFactor(factor.name, _map(folder / f"factor-{number}.npy"), factor.levels)
+            BiasFactor(factor.name, read_array(folder / f"factor-{number}.npy"), factor.levels)
             for number, factor in enumerate(manifest.factors)
         )
+        if manifest.pair_clicks:
+            arrays["pair_clicks"] = read_array(folder / "pair_clicks.npy")
+        if manifest.period_names is not None:
+            arrays["periods"] = read_array(folder / "periods.npy")
+        values = None if manifest.grades is None else read_array(folder / "grades.npy")
         try:
-            return cls(factors=factors, feature_names=manifest.feature_names, **arrays)
+            return cls(
+                factors=factors,
+                feature_names=manifest.feature_names,
+                period_names=manifest.period_names or (),
+                grades=None if values is None else Grades(values, manifest.grades or ()),
+                **arrays,
+            )
         except DataError as error:
             raise DataError(f"{folder}: {error}") from error
 
     def fingerprint(self) -> str:
         """A short name for the exact content."""
         values = [factor.values for factor in self.factors]
-        pairs = [] if self.pair_clicks is None else [self.pair_clicks]
         names = [np.array([factor.name, *factor.levels]) for factor in self.factors]
         arrays = [getattr(self, name) for name in _ARRAYS]
-        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *pairs)
+        levels = [] if self.grades is None else [np.array(["grades", *self.grades.levels])]
+        periods = [] if self.periods is None else [np.array(["periods", *self.period_names])]
+        optional = [*self._optional().values(), *periods, *levels]
+        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *optional)
 
-
-class _Factor(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    name: str
-    levels: tuple[str, ...]
-
-
-class _Manifest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    format: str
-    factors: tuple[_Factor, ...]
-    feature_names: tuple[str, ...]
-    pair_clicks: bool = False
-
-
-def _read_manifest(folder: Path) -> _Manifest:
-    if not folder.is_dir():
-        raise DataError(f"there is no folder {folder}; give the folder of a saved click log")
-    try:
-        manifest = _Manifest.model_validate(read_json(folder / "manifest.json"))
-    except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise DataError(
-            f"{folder} is not a click log: its manifest is wrong at {where!r}; write the log again"
-        ) from error
-    if manifest.format != FORMAT:
-        raise DataError(f"{folder} is not a click log that this version reads; simulate or prepare it again")
-    return manifest
-
-
-def _map(path: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} is missing or damaged ({error}); write the click log again") from error
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"{path} is not a .npy array; write the click log again")
-    return array
+    def _optional(self) -> dict[str, Integers]:
+        """The arrays that not every log has."""
+        grades = None if self.grades is None else self.grades.values
+        arrays = {"pair_clicks": self.pair_clicks, "periods": self.periods, "grades": grades}
+        return {name: array for name, array in arrays.items() if array is not None}

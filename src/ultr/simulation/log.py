@@ -9,7 +9,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.model import ClickModel
 from ultr.data import ragged
-from ultr.data.click_log import ClickLog, position_factor
+from ultr.data.click_log import ClickLog, Grades, position_factor
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
@@ -57,7 +57,7 @@ def simulate_log(
     Each query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have
     the same number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked
     together. Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others
-    than without.
+    than without. The labels are the grades of the log, to examine it by; no method trains on them.
     """
     if len(scores) != judged.documents:
         raise DataError(f"{judged.documents} judged documents, but {len(scores)} scores")
@@ -81,6 +81,7 @@ def simulate_log(
         query_ids=judged.query_ids,
         feature_names=judged.feature_names,
         pair_clicks=pair_clicks,
+        grades=Grades(judged.labels.astype(np.int32), tuple(str(grade) for grade in range(judged.max_label + 1))),
     )
     return log.collapse()
 
