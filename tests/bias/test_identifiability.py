@@ -159,3 +159,22 @@ def test_every_pair_of_positions_is_linked_by_random_pages() -> None:
     assert {(link.first, link.second) for link in graph.links} == set(combinations(range(5), 2))
     assert graph.shares.tolist() == [1.0]
     assert graph.swaps() == graph.merges() == ()
+
+
+def test_links_with_too_few_clicks_can_be_left_out() -> None:
+    """Document 0 links positions 1 and 2 with three clicks, document 1 links 2 and 3 with none."""
+    log = ClickLog.of(
+        features=[[0.0], [1.0]],
+        documents=[0, 1, 0, 1],
+        offsets=[0, 2, 4],
+        positions=[1, 2, 2, 3],
+        clicks=[2, 0, 1, 0],
+        impressions=[5, 5],
+    )
+    graph = bias_graph(log)
+    assert graph.connected
+    assert all(link.bridge for link in graph.links)
+    clicked = graph.with_clicks(3)
+    assert clicked.parts.tolist() == [0, 0, 1]
+    assert [(link.first, link.second) for link in clicked.links] == [(0, 1)]
+    assert not graph.with_clicks(4).links

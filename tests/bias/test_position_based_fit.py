@@ -5,6 +5,7 @@ import pytest
 
 from ultr.arrays import Doubles
 from ultr.bias import Cells, fit_poisson
+from ultr.bias.position_based_fit import poisson_resamples
 from ultr.errors import DataError
 
 THETA = np.array([1.0, 0.6, 0.5, 0.2])
@@ -84,3 +85,30 @@ def test_positions_without_a_link_are_named() -> None:
     nothing = cells.choose(np.array([], dtype=np.int64))
     with pytest.raises(DataError, match="no clicked document was shown at two positions"):
         fit_poisson(nothing)
+
+
+def test_a_resample_is_the_fit_to_the_documents_that_were_drawn() -> None:
+    """Groups of documents drawn twice, once or not at all, against a fit from scratch with so many copies of them."""
+    random = np.random.default_rng(5)
+    cells = _cells(4, documents=900, most=400)
+    group_of = random.integers(30, size=cells.documents.max() + 1)
+    times = random.multinomial(30, np.full(30, 1 / 30), size=4).astype(np.float64)
+    curve = fit_poisson(cells, tolerance=1e-10).examination
+    found = poisson_resamples(cells, curve, group_of[cells.documents], times)
+    for sample, drawn in zip(found, times, strict=True):
+        copies = [
+            (cells.documents[rows] + copy * 10_000, rows)
+            for copy in range(int(drawn.max()))
+            for rows in [np.flatnonzero(drawn[group_of[cells.documents]] > copy)]
+        ]
+        rows = np.concatenate([chosen for _, chosen in copies])
+        again = Cells.of(
+            np.concatenate([numbers for numbers, _ in copies]),
+            cells.positions[rows] + 1,
+            cells.impressions[rows],
+            cells.clicks[rows],
+            positions_shown=4,
+        )
+        refitted = fit_poisson(again, tolerance=1e-10).examination
+        assert np.abs(refitted - curve).max() > 0.002
+        np.testing.assert_allclose(sample, refitted, atol=3e-4)

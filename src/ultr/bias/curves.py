@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.bias.position_based_fit import Cells, fit_poisson
+from ultr.bias.position_based_fit import Cells, fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
+from ultr.bias.resampled import estimates
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -20,6 +21,8 @@ CURVE_ESTIMATORS = ("click-rate", *SWAP_ESTIMATORS, "em")
 """`click-rate` is right only where rankings were random; the others are where the position-based model holds."""
 FEW_QUERIES = 30
 """With fewer queries, lists are resampled: a handful of queries says little about how others would differ."""
+GROUPS = 500
+"""Queries are drawn in this many random groups, so that a resample costs the same for any log."""
 _WARM_TOLERANCE = 1e-4
 
 
@@ -94,6 +97,15 @@ class _Structure:
             count=count,
         )
 
+    def queries(self) -> Integers | None:
+        """The query of each cell, from 0; None if a document belongs to several."""
+        of_row = np.unique(np.repeat(self.log.queries, self.log.lengths), return_inverse=True)[1]
+        of_cell = np.zeros(len(self.documents), dtype=np.int64)
+        of_cell[self.cell] = of_row
+        one_document = self.documents[1:] == self.documents[:-1]
+        several = (of_cell[self.cell] != of_row).any() or (of_cell[1:] != of_cell[:-1])[one_document].any()
+        return None if several else of_cell
+
     def cells(self, weights: Doubles) -> Cells:
         """The counts of all cells, with a weight for each row."""
         shown = np.bincount(self.cell, weights * self.often, minlength=len(self.documents))
@@ -103,17 +115,22 @@ class _Structure:
 
     def swaps(self, cells: Cells) -> SwapTable:
         """The same as `SwapTable.of`, from swaps that are known already."""
+        return self.swaps_of_groups(cells, np.zeros(len(self.documents), dtype=np.int64), count=1)[0]
+
+    def swaps_of_groups(self, cells: Cells, groups: Integers, *, count: int) -> list[SwapTable]:
+        """The swaps of each group of documents, from the group of each cell."""
         shown, upper, lower = cells.impressions, self.upper, self.lower
         both = shown[upper] + shown[lower]
         weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
         rates = np.divide(cells.clicks, shown, out=np.zeros(len(shown)), where=shown > 0)
-        size = (self.count, self.count)
-        pair = self.positions[upper] * self.count + self.positions[lower]
-        tables = [
-            np.bincount(pair, values, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
+        size = (count, self.count, self.count)
+        pair = (groups[upper] * self.count + self.positions[upper]) * self.count + self.positions[lower]
+        weights, above, below = (
+            np.bincount(pair, values, minlength=int(np.prod(size))).reshape(size).astype(np.float64)
             for values in (weight, weight * rates[upper], weight * rates[lower])
-        ]
-        return SwapTable(tables[0] + tables[0].T, tables[1] + tables[2].T)
+        )
+        both_ways = weights + weights.swapaxes(1, 2), above + below.swapaxes(1, 2)
+        return [SwapTable(*tables) for tables in zip(*both_ways, strict=True)]
 
 
 def bias_curves(
@@ -126,8 +143,9 @@ def bias_curves(
 ) -> BiasCurves:
     """The position-bias curves by some estimators, each with its percentile bootstrap interval.
 
-    Whole queries are resampled, because the clicks on one query are alike; where there are few, its distinct lists are.
-    An estimator that cannot say, mostly for want of swaps, has a `problem` instead of values.
+    Whole queries are resampled, because the clicks on one query are alike; where there are few, or where documents
+    belong to several, the distinct lists are. An estimator that cannot say, mostly for want of swaps, has a `problem`
+    instead of values.
     """
     checks.integer("samples", samples, at_least=1)
     checks.share("level", level)
@@ -136,31 +154,79 @@ def bias_curves(
     if not len(log.documents):
         raise DataError("the click log shows no document")
     structure = _Structure.of_log(log)
-    queries = np.unique(log.queries, return_inverse=True)[1]
-    few = int(queries.max()) + 1 < FEW_QUERIES
-    unit_of_row = np.repeat(np.arange(log.lists) if few else queries, log.lengths)
-    count = int(unit_of_row.max()) + 1
-    found: dict[str, Doubles | DataError] = {}
     whole = structure.cells(np.ones(len(log.documents)))
-    for name in estimators:
-        found[name] = _attempt(name, structure, whole, None)
+    found = {name: _attempt(name, structure, whole, None) for name in estimators}
     usable = {name: curve for name, curve in found.items() if isinstance(curve, np.ndarray)}
+    query_of_cell = structure.queries()
+    by_query = query_of_cell is not None and int(query_of_cell.max()) + 1 >= FEW_QUERIES
+    if by_query and query_of_cell is not None:
+        count = int(query_of_cell.max()) + 1
+        drawn = _by_queries(structure, whole, query_of_cell, usable, samples=samples, seed=seed)
+    else:
+        count = log.lists
+        drawn = _by_lists(structure, usable, samples=samples, seed=seed)
+    curves = tuple(
+        _curve(name, found[name], drawn.get(name, []), samples, level, structure.count) for name in estimators
+    )
+    return BiasCurves(curves, "queries" if by_query else "lists", count, level)
+
+
+def _by_lists(
+    structure: _Structure, usable: Mapping[str, Doubles], *, samples: int, seed: int
+) -> dict[str, Sequence[Doubles]]:
+    """The curves of resampled lists: a document is in several, so every resample starts from the rows."""
+    log = structure.log
     drawn: dict[str, list[Doubles]] = {name: [] for name in usable}
     for sample in range(samples if usable else 0):
-        times = np.bincount(generator(seed, "bias curves", sample).integers(count, size=count), minlength=count)
-        cells = structure.cells(times[unit_of_row].astype(np.float64))
+        random = generator(seed, "bias curves", sample)
+        times = np.bincount(random.integers(log.lists, size=log.lists), minlength=log.lists)
+        cells = structure.cells(np.repeat(times, log.lengths).astype(np.float64))
         for name, start in usable.items():
             curve = _attempt(name, structure, cells, start)
             if isinstance(curve, np.ndarray):
                 drawn[name].append(curve)
-    curves = tuple(
-        _curve(name, found[name], drawn.get(name, []), samples, level, structure.count) for name in estimators
-    )
-    return BiasCurves(curves, "lists" if few else "queries", count, level)
+    return dict(drawn)
+
+
+def _by_queries(
+    structure: _Structure,
+    whole: Cells,
+    query_of_cell: Integers,
+    usable: Mapping[str, Doubles],
+    *,
+    samples: int,
+    seed: int,
+) -> dict[str, Sequence[Doubles]]:
+    """The curves of resampled queries: each adds to sums that decide the curve, so that only sums are resampled."""
+    random = generator(seed, "bias curves")
+    queries = int(query_of_cell.max()) + 1
+    count = min(GROUPS, queries)
+    groups = random.permutation(np.arange(queries) % count)[query_of_cell]
+    times = random.multinomial(count, np.full(count, 1 / count), size=samples).astype(np.float64)
+    drawn: dict[str, Sequence[Doubles]] = {}
+    if any(name in SWAP_ESTIMATORS for name in usable):
+        tables = structure.swaps_of_groups(whole, groups, count=count)
+        sums = [np.tensordot(times, np.stack([getattr(t, n) for t in tables]), axes=1) for n in ("weights", "clicks")]
+        resampled = [SwapTable(*both) for both in zip(*sums, strict=True)]
+    for name, curve in usable.items():
+        if name in SWAP_ESTIMATORS:
+            drawn[name] = list(estimates(resampled, name)[0])
+        elif name == "click-rate":
+            cell = groups * structure.count + structure.positions
+            shown, clicked = (
+                times @ np.bincount(cell, values, minlength=count * structure.count).reshape(count, -1)
+                for values in (whole.impressions, whole.clicks)
+            )
+            rates = np.divide(clicked, shown, out=np.full(shown.shape, np.nan), where=shown > 0)
+            known = np.isfinite(rates).all(axis=1) & (rates[:, 0] > 0)
+            drawn[name] = list(rates[known] / rates[known, :1])
+        else:
+            drawn[name] = list(poisson_resamples(whole, curve, groups, times))
+    return drawn
 
 
 def _curve(
-    name: str, found: Doubles | DataError, drawn: list[Doubles], samples: int, level: float, positions: int
+    name: str, found: Doubles | DataError, drawn: Sequence[Doubles], samples: int, level: float, positions: int
 ) -> Curve:
     unknown = np.full(positions, np.nan)
     if isinstance(found, DataError):

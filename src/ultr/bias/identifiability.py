@@ -9,7 +9,7 @@ its own, and documents of different parts cannot be compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,6 +85,17 @@ class BiasGraph:
         """
         chosen = _forest(len(self.names), ((link.first, link.second) for link in reversed(self.links)))
         return tuple(self.links[-1 - number] for number in reversed(chosen))
+
+    def with_clicks(self, fewest: int = 1) -> BiasGraph:
+        """The graph of the links with this many clicks or more: those that tell something already."""
+        links = [link for link in self.links if link.clicks >= fewest]
+        pairs = np.array([(link.first, link.second) for link in links], dtype=np.int64).reshape(-1, 2)
+        bridges = _bridges(pairs, count=len(self.names))
+        return replace(
+            self,
+            parts=_parts(pairs, self.impressions),
+            links=tuple(replace(link, bridge=bool(bridge)) for link, bridge in zip(links, bridges, strict=True)),
+        )
 
     def swaps(self) -> tuple[tuple[int, int], ...]:
         """The fewest pairs of values that would connect the graph if documents were seen under both.

@@ -137,6 +137,48 @@ def poisson_relevance(
     return relevance, theta
 
 
+def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Doubles) -> Doubles:
+    """The curves of `fit_poisson` when groups of documents are drawn anew, [those that can be told, positions].
+
+    `groups` has the group of each cell, `times` [samples, groups] how often each was drawn, and `curve` is the fit to
+    all of them once. One step of Newton's method from there, in log theta, on the likelihood of where the clicks c_d of
+    each document fell, pi_dp in proportion to n_dp theta_p:
+
+        score = sum_d c_dp - c_d pi_dp, information = sum_d c_d (diag(pi_d) - pi_d pi_d^T)
+
+    Both are sums over documents, so that a resample needs the sums of the groups only. The step is exact up to the
+    square of the difference it makes.
+    """
+    count, groups_drawn = cells.count, times.shape[1]
+    score = np.zeros((groups_drawn, count))
+    information = np.zeros((groups_drawn, count, count))
+    expected = cells.impressions * curve[cells.positions]
+    documents = int(cells.documents[-1]) + 1
+    share = expected / np.maximum(np.bincount(cells.documents, expected), 1e-300)[cells.documents]
+    clicked = np.bincount(cells.documents, cells.clicks)
+    np.add.at(score, (groups, cells.positions), cells.clicks - clicked[cells.documents] * share)
+    group_of = np.zeros(documents, dtype=np.int64)
+    group_of[cells.documents] = groups
+    order = np.argsort(group_of, kind="stable")
+    bounds = np.searchsorted(group_of[order], np.arange(groups_drawn + 1))
+    first = np.searchsorted(cells.documents, np.arange(documents + 1))
+    for group in range(groups_drawn):
+        chosen = order[bounds[group] : bounds[group + 1]]
+        lengths = first[chosen + 1] - first[chosen]
+        rows = np.repeat(first[chosen] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        shares = np.zeros((len(chosen), count))
+        shares[np.repeat(np.arange(len(chosen)), lengths), cells.positions[rows]] = share[rows]
+        weighted = shares * clicked[chosen][:, None]
+        information[group] = np.diag(weighted.sum(axis=0)) - weighted.T @ shares
+    # The first position is the unit.
+    steps = np.tensordot(times, score, axes=1)[:, 1:]
+    curvature = np.tensordot(times, information, axes=1)[:, 1:, 1:]
+    told = np.linalg.cond(curvature) < 1 / np.finfo(np.float64).eps
+    change = np.linalg.solve(curvature[told], steps[told][..., None])[..., 0]
+    curves: Doubles = np.exp(np.log(np.maximum(curve, 1e-300)) + np.pad(change, ((0, 0), (1, 0))))
+    return curves
+
+
 def _check_linked(cells: Cells) -> None:
     """Raise unless clicked documents link every position with the first."""
     clicked = np.bincount(cells.positions, cells.clicks, minlength=cells.count) > 0

@@ -45,16 +45,22 @@ class Predictability:
     """What was held out: `queries`, or `lists` where there are too few queries."""
 
 
-def position_predictability(log: ClickLog, *, folds: int = 5, seed: int = 0) -> Predictability:
+def position_predictability(
+    log: ClickLog, *, folds: int = 5, most_lists: int = 20_000, seed: int = 0
+) -> Predictability:
     """Ridge regression of position on features, both centred within each list, cross-validated over queries.
 
-    Lists count by their impressions. Only sums over the rows of each fold are kept, so that memory does not grow with
-    the log; the penalty is chosen within the training folds. Lists with one document say nothing and are left out.
+    Lists count by their impressions; of more than `most_lists`, so many are chosen at random. Only sums over the rows
+    of each fold are kept, so that memory does not grow with the log; the penalty is chosen within the training folds.
+    Lists with one document say nothing and are left out.
     """
     checks.integer("folds", folds, at_least=2)
     lists = np.flatnonzero(log.lengths > 1)
     if not len(lists):
         raise DataError("no list of the click log shows two documents, so there is no order to predict")
+    ceiling = _ceiling(log, lists)
+    if len(lists) > checks.integer("most_lists", most_lists, at_least=2):
+        lists = np.sort(generator(seed, "lists").choice(lists, most_lists, replace=False))
     units, fold_of = _folds(log, lists, folds=folds, seed=seed)
     folds = int(fold_of.max()) + 1
     width = log.features.shape[1]
@@ -70,7 +76,7 @@ def position_predictability(log: ClickLog, *, folds: int = 5, seed: int = 0) -> 
     lost = squares - 2 * np.einsum("fi,fi->f", coefficients, moments)
     lost = lost + np.einsum("fi,fij,fj->f", coefficients, grams, coefficients)
     correlation = _rank_correlation(log, lists, fold_of, coefficients)
-    return Predictability(float(1 - lost.sum() / squares.sum()), correlation, _ceiling(log, lists), units)
+    return Predictability(float(1 - lost.sum() / squares.sum()), correlation, ceiling, units)
 
 
 def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[str, Integers]:

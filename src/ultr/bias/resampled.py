@@ -61,7 +61,7 @@ class ResampledPropensities:
         weights, clicks = (np.stack([getattr(table, name) for table in tables]) for name in ("weights", "clicks"))
         counts = random.multinomial(count, np.full(count, 1 / count), size=samples)
         drawn = [SwapTable(*(np.tensordot(times, sums, axes=1) for sums in (weights, clicks))) for times in counts]
-        draws, linked = _estimates(drawn, estimator)
+        draws, linked = estimates(drawn, estimator)
         if not linked.any():
             raise DataError(
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
@@ -74,7 +74,7 @@ class ResampledPropensities:
         return np.bincount(self.groups[queries], values, minlength=self.counts.shape[1]).astype(np.float64, copy=False)
 
 
-def _estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mask]:
+def estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mask]:
     """The propensities of the tables that have some, [such tables, positions], and which they are."""
     chosen = SWAP_ESTIMATORS[estimator]
     # All at once, because a table with weak links may take thousands of rounds.
