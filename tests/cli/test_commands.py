@@ -82,6 +82,18 @@ def test_a_click_model_takes_its_options(tmp_path: Path) -> None:
     assert written.clicks[written.positions == 1].sum() / 3_000 == pytest.approx(0.68, abs=0.03)
 
 
+def test_a_dimension_is_chosen_and_the_candidates_are_shown(log: Path, tmp_path: Path) -> None:
+    arguments = ["train", "vectorization", "--log", log, "--dimension", "auto", "--steps", 5, *TINY]
+    text = ultr(*arguments, "--out", tmp_path / "model").stdout
+    assert "the smallest that no larger one beats" in text
+    marked = [line.split()[0] for line in text.splitlines() if line.split()[2:3] == ["chosen"]]
+    assert marked == [str(load(tmp_path / "model").choices()["dimension"])]
+    again = json.loads(ultr(*arguments, "--out", tmp_path / "again", "--json").stdout)
+    assert [each["dimension"] for each in again["choices"]["candidates"]] == [1, 2, 3, 4, 5]
+    assert load(tmp_path / "model").choices() == again["choices"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "model"]
+
+
 def test_a_trained_model_is_evaluated_on_labels_and_on_clicks(model: Path, log: Path) -> None:
     text = ultr(
         "evaluate", model, "--data", "letor-like=60", "--log", log, "--measures", "nDCG@10,MRR", "--json"
@@ -300,6 +312,7 @@ BAD = [
         ["train", "click", "--log", "{log}", "--out", "{out}", "--dimension", "2"],
         "method click has no option dimension",
     ),
+    (["train", "vectorization", "--log", "{log}", "--out", "{out}", "--dimension", "two"], "dimension cannot be 'two'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "step=3"], "did you mean 'steps'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "steps=many"], "steps cannot be 'many'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--validate", "mq2007"], "needs its folder"),

@@ -55,6 +55,13 @@ def test_the_experiments_of_the_paper_are_shipped() -> None:
     assert wanted <= set(shipped())
 
 
+def test_a_dimension_may_be_chosen_but_not_drawn_as_a_curve(tmp_path: Path) -> None:
+    path = _write(tmp_path, WHOLE.replace("dimension = [1, 2]", 'dimension = [1, "auto"]'))
+    assert "V d=auto schedule=joint" in [contender.label for contender in read_spec(path).contenders()]
+    with pytest.raises(DataError, match="draws a curve over numbers"):
+        read_spec(path, changes=['analysis = "dimension"'])
+
+
 def test_a_grid_is_one_ranker_for_each_combination(tmp_path: Path) -> None:
     labels = [contender.label for contender in read_spec(_write(tmp_path, WHOLE)).contenders()]
     assert labels == [

@@ -133,7 +133,7 @@ def test_in_the_joint_schedule_observation_waits_for_the_warm_up(
     assert network.observation not in warm_up.modules
     assert set(joint.modules) == {network.relevance, network.observation, network.base}
     batch = lists.batch(np.arange(4))
-    expected = network.click_loss(batch) + 2 / (10 * ranker.dimension) * network.base_loss(batch)
+    expected = network.click_loss(batch) + 2 / (10 * 3) * network.base_loss(batch)
     torch.testing.assert_close(joint.loss(batch), expected)
     assert joint.held_out == network.click_loss
     assert warm_up.steps + joint.steps == 40

@@ -83,11 +83,12 @@ def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of:
             raise OptionError(f"--set needs NAME=VALUE, got {setting!r}")
         if name in values:
             raise OptionError(f"option {name} is given twice")
-        values[name] = _parse(name, text, types[name])
+        values[name] = parse_value(name, text, types[name])
     return values
 
 
-def _parse(name: str, text: str, kind: Any) -> Any:
+def parse_value(name: str, text: str, kind: Any) -> Any:
+    """A text as a value of the type that an option has."""
     from pydantic import TypeAdapter, ValidationError
 
     # An optional tuple is a union, in which the tuple is one of the arguments.

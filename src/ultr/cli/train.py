@@ -13,6 +13,7 @@ from ultr.errors import OptionError
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
+    from ultr.methods.estimator import Estimator
     from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
@@ -37,7 +38,13 @@ def train(
         ),
     ] = CLICKS,
     fold: options.Fold = 1,
-    dimension: Annotated[int | None, typer.Option(help="Length of the vectors of the method vectorization.")] = None,
+    dimension: Annotated[
+        str | None,
+        typer.Option(
+            help="Length of the vectors of the method vectorization, or `auto`: the smallest that no larger one beats "
+            "on held-out clicks."
+        ),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps of the first stage.")] = None,
     propensities: Annotated[
         Path | None,
@@ -73,7 +80,7 @@ def train(
             raise OptionError(f"method {method} has no option {name}")
         if name in chosen:
             raise OptionError(f"option {name} is given twice")
-        chosen[name] = value
+        chosen[name] = options.parse_value(name, value, types[name]) if isinstance(value, str) else value
     ranker = kind(**chosen)
     ranker.check()
     check_new_folder(out, overwrite=overwrite)
@@ -100,13 +107,33 @@ def train(
                 "method": method,
                 "validated_by": None if validation is None else measure,
                 "stages": stages,
+                "choices": ranker.choices(),
             }
         )
         return
+    _print_candidates(ranker)
     for stage in stages:
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
         typer.echo(f"stage {stage['stage']}: {stage['steps']} steps, loss {stage['loss']:.4f}{best}")
     typer.echo(f"{out}: a ranker by the method {method}")
+
+
+def _print_candidates(ranker: Estimator) -> None:
+    """The dimensions that were tried, if there are several."""
+    from ultr.cli.output import print_table
+
+    choices = ranker.choices()
+    rows = [
+        {
+            "dimension": str(each["dimension"]),
+            "held-out log-likelihood of a click": f"{each['log_likelihood']:.5f}",
+            "to the chosen one": "chosen" if each["dimension"] == choices["dimension"] else f"{each['lead']:+.5f}",
+            "standard error": "" if each["dimension"] == choices["dimension"] else f"{each['error']:.5f}",
+        }
+        for each in choices.get("candidates", ())
+    ]
+    if rows:
+        print_table(rows, title="dimension: the smallest that no larger one beats by two standard errors")
 
 
 def _check_propensities(method: str, types: dict[str, Any], chosen: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from ultr.metrics import (
     Interval,
     bootstrap_ratio,
     list_log_likelihood,
+    list_log_likelihoods,
     log_likelihood,
     log_likelihoods,
     perplexity,
@@ -79,11 +80,7 @@ class QueryLikelihoods:
         _, queries = np.unique(log.queries, return_inverse=True)
         rows = queries[ragged.list_numbers(log.offsets)]
         impressions = np.repeat(log.impressions, log.lengths)
-        clicked = log.clicks > 0
-        among_list = np.zeros(len(log.clicks))
-        # A share of 0 would make a difference of two rankers NaN.
-        shares = np.maximum(ranker.click_shares(log)[clicked], np.finfo(np.float64).tiny)
-        among_list[clicked] = log.clicks[clicked] * np.log(shares)
+        among_list = list_log_likelihoods(ranker.click_shares(log), log.clicks)
         by_row = log_likelihoods(ranker.click_probabilities(log), log.clicks, impressions), impressions, among_list
         return cls(*(np.bincount(rows, values).astype(np.float64) for values in (*by_row, log.clicks)))
 

@@ -202,6 +202,8 @@ class Spec(_Table):
                 raise OptionError(f"analysis {self.analysis} does not go with the method {contender.method}")
             if contender.method == "pair-debias" and not self.simulation.pairs and self.analysis != "inference-time":
                 raise OptionError("pair-debias needs pairs = true in [simulation]")
+        if self.analysis == "dimension" and any(each.options.get("dimension") == "auto" for each in contenders):
+            raise OptionError("analysis dimension draws a curve over numbers; leave dimension = 'auto' out")
         if self.analysis == "embeddings" and any(each.options.get("dimension") != 2 for each in contenders):
             raise OptionError("analysis embeddings needs dimension = 2 in the options of every method")
 

@@ -82,6 +82,19 @@ class Estimator(ABC):
             checks.positive("learning_rate", self.learning_rate)
         checks.integer("seed", self.seed, at_least=0)
 
+    def title(self) -> str:
+        """What the progress of training is shown under."""
+        return type(self).__name__
+
+    def choices(self) -> dict[str, Any]:
+        """What `fit` chose where an option left it open, as JSON has it."""
+        return {}
+
+    def take_choices(self, choices: dict[str, Any]) -> None:
+        """Restore what `choices` gave, before the network of a saved model is built."""
+        if choices:
+            raise OptionError(f"{type(self).__name__} leaves nothing to choose, got {', '.join(choices)}")
+
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
         """What the method trains on; `inputs` are the features of the data."""
         return TrainingLists.of_log(data, inputs)
@@ -100,7 +113,7 @@ class Estimator(ABC):
         With `checkpoint`, a file, a run that was stopped goes on where it was and ends with the same weights.
         """
         self.check()
-        self._check_data(data, validation)
+        self.check_data(data, validation)
         scaling = FeatureScaling.fit(data.features)
         lists = self.training_lists(data, Inputs(data.features, scaling))
         factors = _factors(data)
@@ -114,7 +127,7 @@ class Estimator(ABC):
             settings=self._settings(),
             validation=self._validation(validation, data, lists.inputs, scaling),
             checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint, validation)) if checkpoint else None,
-            observer=Bar(type(self).__name__) if progress else None,
+            observer=Bar(self.title()) if progress else None,
         )
         clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
         self.network_ = network
@@ -196,6 +209,7 @@ class Estimator(ABC):
                 clicks_per_impression=self.clicks_per_impression_,
                 data_fingerprint=self.data_fingerprint_,
                 history=self.history_,
+                choices=self.choices(),
             ),
             overwrite=overwrite,
         )
@@ -206,7 +220,8 @@ class Estimator(ABC):
         ranker = cls()
         try:
             ranker.set_params(**{name: _untyped(value) for name, value in manifest.options.items()}).check()
-        except OptionError as error:
+            ranker.take_choices(manifest.choices)
+        except (OptionError, TypeError) as error:
             raise ModelFileError(f"the manifest of {folder} does not fit {cls.__name__}: {error}") from error
         if bool(manifest.factors) != (cls.learns_from is ClickLog):
             raise ModelFileError(f"the manifest of {folder} does not fit {cls.__name__}: wrong bias factors")
@@ -248,7 +263,8 @@ class Estimator(ABC):
             seed=self.seed,
         )
 
-    def _check_data(self, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None) -> None:
+    def check_data(self, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None) -> None:
+        """Raise an `OptionError` or a `DataError` for data that the method cannot learn from."""
         if not isinstance(data, self.learns_from):
             wanted = self.learns_from.__name__
             raise OptionError(f"{type(self).__name__} learns from {wanted}, got {type(data).__name__}")

@@ -68,6 +68,8 @@ class Manifest(_Strict):
     """Names the exact training data."""
     versions: dict[str, str]
     history: list[HistoryRecord]
+    choices: dict[str, Any] = {}
+    """What training chose where an option left it open."""
     tensors: dict[str, list[int]] = {}
     """Name and shape of each weight."""
     weights_digest: str = ""
@@ -90,6 +92,7 @@ class Manifest(_Strict):
         clicks_per_impression: float,
         data_fingerprint: str,
         history: Sequence[Record],
+        choices: dict[str, Any] | None = None,
     ) -> Manifest:
         """The manifest of a ranker; `save` adds what depends on the weights."""
         return cls(
@@ -109,6 +112,7 @@ class Manifest(_Strict):
                 "threads": str(torch.get_num_threads()),
             },
             history=[HistoryRecord(**vars(record)) for record in history],
+            choices=choices or {},
         )
 
     def feature_scaling(self) -> FeatureScaling:

@@ -6,11 +6,13 @@ Ties between scores count against the ranker, and a query without a relevant doc
 
 from ultr.metrics.click_fit import (
     list_log_likelihood,
+    list_log_likelihoods,
     log_likelihood,
     log_likelihoods,
     perplexity,
     perplexity_by_position,
 )
+from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
 from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.measures import Measure, mean
 from ultr.metrics.ranking import (
@@ -24,6 +26,7 @@ from ultr.metrics.ranking import (
 
 __all__ = [
     "Interval",
+    "Lead",
     "Measure",
     "PairedTest",
     "average_precision",
@@ -32,13 +35,16 @@ __all__ = [
     "bootstrap_ratio",
     "expected_reciprocal_rank",
     "list_log_likelihood",
+    "list_log_likelihoods",
     "log_likelihood",
     "log_likelihoods",
     "mean",
     "ndcg",
+    "paired_lead",
     "paired_test",
     "perplexity",
     "perplexity_by_position",
     "precision",
     "reciprocal_rank",
+    "smallest_not_beaten",
 ]

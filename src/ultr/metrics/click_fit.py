@@ -113,3 +113,17 @@ def log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions:
         raise DataError("the likelihood of clicks needs at least one impression")
     believed = np.clip(probabilities.astype(np.float64), CLIP, 1 - CLIP)
     return clicks * np.log(believed) + (impressions - clicks) * np.log1p(-believed)
+
+
+def list_log_likelihoods(shares: Probabilities, clicks: Integers) -> Doubles:
+    """The log-probability of all clicks on each shown document among the documents of its list.
+
+    Shares of 0 are raised to the smallest float, because the difference of two models that are both surprised by a
+    click would otherwise not be a number.
+
+    >>> list_log_likelihoods(np.array([0.8, 0.2]), np.array([2, 1])).round(4).tolist()
+    [-0.4463, -1.6094]
+    """
+    if shares.shape != clicks.shape:
+        raise DataError(f"shares of shape {shares.shape} do not fit clicks of shape {clicks.shape}")
+    return clicks.astype(np.float64) * np.log(np.maximum(shares.astype(np.float64), np.finfo(np.float64).tiny))

@@ -1,0 +1,74 @@
+"""How many dimensions a log asks for: the smallest number that no larger one beats on held-out clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+from ultr.metrics import list_log_likelihoods, paired_lead, smallest_not_beaten
+
+DIMENSIONS = (1, 2, 3, 4, 5)
+"""What is tried, as in the paper."""
+HELD_OUT = 0.1
+"""The share of the log that chooses where there is no log to validate on."""
+FEWEST_QUERIES = 20
+"""With fewer held-out queries, pages are held out, or lists compared, since noise cannot be told from so few."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A dimension that was tried."""
+
+    dimension: int
+    log_likelihood: float
+    """Mean log-probability of a held-out click among the documents of its list."""
+    lead: float
+    """How much higher that is than the chosen dimension's."""
+    error: float
+    """The standard error of the lead, over queries."""
+
+
+def hold_out(log: ClickLog, *, seed: int) -> tuple[ClickLog, ClickLog]:
+    """What is trained on and what chooses: other queries, or other pages where there are few queries."""
+    if HELD_OUT * len(np.unique(log.queries)) >= FEWEST_QUERIES:
+        return log.split(HELD_OUT, seed=seed)
+    return replace(log, pair_clicks=None).split(HELD_OUT, by="page", seed=seed)
+
+
+def choose_dimension(
+    shares: Mapping[int, Callable[[ClickLog], Doubles]], held_out: ClickLog
+) -> tuple[int, tuple[Candidate, ...]]:
+    """The smallest dimension that no larger one beats beyond noise, and how all of them did.
+
+    `shares` gives, for each dimension, how its model shares out the clicks of each shown list.
+    """
+    units = _units(held_out)
+    clicks = np.bincount(units, held_out.clicks).astype(np.float64)
+    if np.count_nonzero(clicks) < 2:
+        raise DataError(
+            "dimension 'auto' needs held-out clicks on at least two queries or lists, to tell a better dimension from "
+            "chance; give more data, or a number"
+        )
+    totals = {
+        dimension: np.bincount(units, list_log_likelihoods(predict(held_out), held_out.clicks)).astype(np.float64)
+        for dimension, predict in sorted(shares.items())
+    }
+    chosen = list(totals)[smallest_not_beaten(list(totals.values()), clicks)]
+    table = []
+    for dimension, total in totals.items():
+        lead = paired_lead(total, totals[chosen], clicks)
+        table.append(Candidate(dimension, float(total.sum() / clicks.sum()), lead.mean, lead.error))
+    return chosen, tuple(table)
+
+
+def _units(log: ClickLog) -> Integers:
+    """The number of the query of each shown document, or of its list where there are few queries."""
+    queries, numbers = np.unique(log.queries, return_inverse=True)
+    lists = ragged.list_numbers(log.offsets)
+    return numbers[lists] if len(queries) >= FEWEST_QUERIES else lists

@@ -1,0 +1,62 @@
+"""Which of several models of growing size to take, by how well they foretell the same held-out clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles
+from ultr.errors import DataError
+
+ERRORS = 2.0
+"""A larger model must lead by this many standard errors. One-sided, a level of 2.3 % for each comparison."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How much better one model is than another on the same queries, and the standard error of that."""
+
+    mean: float
+    error: float
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether it is ahead by more than chance."""
+        return self.mean > ERRORS * self.error
+
+
+def paired_lead(first: Doubles, second: Doubles, sizes: Doubles) -> Lead:
+    """How much higher `first` is than `second`, summed over queries of different sizes and divided by the sizes.
+
+    With d_q the difference of query q, n_q its size (such as its clicks) and r = sum d_q / sum n_q, the lead is r and
+    its squared error
+
+        Q / (Q - 1) sum (d_q - r n_q)^2 / (sum n_q)^2
+
+    >>> paired_lead(np.array([3.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
+    Lead(mean=1.0, error=1.0)
+    """
+    if not first.shape == second.shape == sizes.shape:
+        raise DataError(f"a lead needs the same queries, got {len(first)}, {len(second)} and {len(sizes)} of them")
+    count = int(np.count_nonzero(sizes))
+    if count < 2:
+        raise DataError("a lead needs at least two queries with a size above 0, to tell it from chance")
+    differences = first - second
+    mean = differences.sum() / sizes.sum()
+    squares = np.square(differences - mean * sizes).sum()
+    return Lead(float(mean), float(np.sqrt(count / (count - 1) * squares) / sizes.sum()))
+
+
+def smallest_not_beaten(totals: Sequence[Doubles], sizes: Doubles) -> int:
+    """The number of the first model that none behind it beats beyond noise; `totals` start with the smallest model's.
+
+    >>> smallest_not_beaten([np.array([0.0, 0.0]), np.array([2.0, 1.9]), np.array([2.1, 1.8])], np.ones(2))
+    1
+    """
+    return next(
+        number
+        for number, total in enumerate(totals)
+        if not any(paired_lead(larger, total, sizes).beyond_noise for larger in totals[number + 1 :])
+    )

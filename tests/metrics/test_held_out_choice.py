@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ultr.errors import DataError
+from ultr.metrics import list_log_likelihood, list_log_likelihoods, paired_lead, smallest_not_beaten
+
+
+def test_the_error_of_a_lead_is_the_spread_of_leads_over_fresh_queries() -> None:
+    random = np.random.default_rng(0)
+    leads = []
+    for _ in range(2_000):
+        sizes = random.integers(1, 9, size=60).astype(np.float64)
+        second = random.normal(size=60) * sizes
+        leads.append(paired_lead(second + 0.3 * sizes + random.normal(size=60), second, sizes))
+    means, errors = (np.array([getattr(lead, name) for lead in leads]) for name in ("mean", "error"))
+    assert means.mean() == pytest.approx(0.3, abs=0.002)
+    assert errors.mean() == pytest.approx(means.std(), rel=0.05)
+
+
+def test_what_two_models_share_does_not_blur_the_lead() -> None:
+    difficulty = np.random.default_rng(0).normal(scale=1e3, size=50)
+    assert paired_lead(difficulty + 1, difficulty, np.ones(50)).mean == pytest.approx(1)
+    assert paired_lead(difficulty + 1, difficulty, np.ones(50)).error < 1e-9
+
+
+def test_queries_of_no_size_count_for_nothing() -> None:
+    first, second, sizes = np.array([3.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 0.0])
+    assert paired_lead(first, second, sizes) == paired_lead(first[:2], second[:2], sizes[:2])
+
+
+def test_a_larger_model_that_is_no_better_is_seldom_taken() -> None:
+    random = np.random.default_rng(0)
+    taken = [smallest_not_beaten(list(random.normal(size=(2, 100))), np.ones(100)) for _ in range(2_000)]
+    # One-sided at two standard errors: 2.3 %.
+    assert 0.012 < np.mean(taken) < 0.035
+
+
+def test_the_smallest_of_those_that_are_as_good_is_taken() -> None:
+    noise = 0.01 * np.random.default_rng(0).normal(size=(4, 50))
+    assert smallest_not_beaten(list(np.array([[0.0], [1.0], [2.0], [2.0]]) + noise), np.ones(50)) == 2
+    # A worse one in between does not hide a better one behind it.
+    assert smallest_not_beaten(list(np.array([[1.0], [0.0], [2.0], [1.0]]) + noise), np.ones(50)) == 2
+    assert smallest_not_beaten(list(np.array([[2.0], [1.0], [0.0], [1.0]]) + noise), np.ones(50)) == 0
+
+
+def test_one_query_cannot_tell_noise() -> None:
+    with pytest.raises(DataError, match="at least two queries"):
+        paired_lead(np.ones(2), np.zeros(2), np.array([1.0, 0.0]))
+    with pytest.raises(DataError, match="needs the same queries, got 2, 3 and 2"):
+        paired_lead(np.ones(2), np.zeros(3), np.ones(2))
+
+
+def test_likelihoods_in_lists_add_up_to_their_mean_and_stay_finite() -> None:
+    shares, clicks = np.array([0.7, 0.2, 0.1]), np.array([3, 0, 2])
+    total = list_log_likelihoods(shares, clicks).sum()
+    assert total / 5 == pytest.approx(list_log_likelihood(np.log(shares), clicks))
+    assert np.isfinite(list_log_likelihoods(np.zeros(3), clicks)).all()
+    with pytest.raises(DataError, match="do not fit clicks"):
+        list_log_likelihoods(shares[:2], clicks)
