@@ -151,7 +151,15 @@ class _Trial:
 
     def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
         """Whether the first is better than the second."""
-        difference = self._interval(rankings[first], rankings[second])
+        difference = value_difference(
+            rankings[first],
+            rankings[second],
+            self.log,
+            valuation=self.valuation,
+            propensities=self.propensities,
+            level=self.level,
+            seed=self.seed,
+        )
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=difference)
@@ -183,30 +191,43 @@ class _Trial:
                 return f"{clipped:.0%} of the weight of the clicks that {name} rests on had to be clipped"
         return None
 
-    def _interval(self, first: Valued, second: Valued) -> Interval:
-        def sums(valuation: Valuation) -> tuple[Doubles, Doubles]:
-            """The difference in value of each query, and what it is over; queries by their number in the log."""
-            totals, bases = np.zeros(len(self.log.query_ids)), np.zeros(len(self.log.query_ids))
-            for (placement, evidence), (other, _) in zip(first, second, strict=True):
-                value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
-                totals[evidence.query_numbers] += value.totals - base.totals
-                bases[evidence.query_numbers] += value.bases
-            return totals[queries], bases[queries]
 
-        queries = np.unique(self.log.queries)
-        totals, bases = sums(self.valuation)
-        if not isinstance(self.propensities, ResampledPropensities):
-            return bootstrap_ratio(totals, bases, level=self.level, seed=self.seed)
-        ratios = []
-        for theta, counts in zip(self.propensities.draws, self.propensities.counts, strict=True):
-            by_group = (
-                self.propensities.total(values, queries) for values in sums(replace(self.valuation, propensities=theta))
-            )
-            above, below = (float(counts @ values) for values in by_group)
-            if below > 0:
-                ratios.append(above / below)
-        low, high = np.quantile(ratios, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
+def value_difference(
+    first: Valued,
+    second: Valued,
+    log: ClickLog,
+    *,
+    valuation: Valuation,
+    propensities: Doubles | ResampledPropensities,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """How much more the first placements are worth than the second, with its bootstrap interval over queries.
+
+    Where the propensities come with their resamples, each draw of queries is valued by the propensities of that draw.
+    """
+    queries = np.unique(log.queries)
+
+    def sums(valuation: Valuation) -> tuple[Doubles, Doubles]:
+        """The difference in value of each query, and what it is over."""
+        totals, bases = np.zeros(len(log.query_ids)), np.zeros(len(log.query_ids))
+        for (placement, evidence), (other, _) in zip(first, second, strict=True):
+            value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
+            totals[evidence.query_numbers] += value.totals - base.totals
+            bases[evidence.query_numbers] += value.bases
+        return totals[queries], bases[queries]
+
+    totals, bases = sums(valuation)
+    if not isinstance(propensities, ResampledPropensities):
+        return bootstrap_ratio(totals, bases, level=level, seed=seed)
+    ratios = []
+    for theta, counts in zip(propensities.draws, propensities.counts, strict=True):
+        drawn = sums(replace(valuation, propensities=theta))
+        above, below = (float(counts @ propensities.total(values, queries)) for values in drawn)
+        if below > 0:
+            ratios.append(above / below)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
 
 def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
