@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -297,6 +298,17 @@ def test_models_trained_on_the_whole_log_are_not_compared_in_silence(swapped: Pa
     assert "on which a model was trained: values and likelihoods are too good" in text
 
 
+def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: Path) -> None:
+    whole = ClickLog.load(log)
+    timed = replace(whole, periods=np.arange(whole.lists) % 10, period_names=tuple("abcdefghij"))
+    timed.save(tmp_path / "timed")
+    for by in ("query", "page", "time"):
+        out = tmp_path / by
+        train = ["train", "click", "--log", tmp_path / "timed", "--hold-out", by, "--steps", 2, "--set", "hidden=4"]
+        ultr(*train, "--out", out)
+        assert load(out).data_fingerprint_ == timed.split(0.1, by=by)[0].fingerprint()
+
+
 IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]
 BAD = [
     (["train", "vectorisation", "--log", "{log}", "--out", "{out}"], "did you mean 'vectorization'"),
@@ -316,6 +328,8 @@ BAD = [
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "step=3"], "did you mean 'steps'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--set", "steps=many"], "steps cannot be 'many'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--validate", "mq2007"], "needs its folder"),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--hold-out", "pages"], "did you mean 'page'"),
+    (["train", "click", "--log", "{log}", "--out", "{out}", "--hold-out", "time"], "prepare it with --time COLUMN"),
     (["methods", "regresion-em"], "did you mean 'regression-em'"),
     (
         ["train", "dla", "--log", "{log}", "--out", "{out}", "--propensities", "{bad}"],

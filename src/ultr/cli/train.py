@@ -33,10 +33,13 @@ def train(
     validate: Annotated[
         str,
         typer.Option(
-            help="How to choose the weights: `clicks` (a held-out tenth of the queries), `none`, "
+            help="How to choose the weights: `clicks` (a held-out tenth of the log), `none`, "
             "or labels, as a data set NAME=FOLDER (its validation part) or an SVMlight file."
         ),
     ] = CLICKS,
+    hold_out: Annotated[
+        str, typer.Option(help="What a tenth of is held out for `--validate clicks`: query, page, or time (the last).")
+    ] = "query",
     fold: options.Fold = 1,
     dimension: Annotated[
         str | None,
@@ -89,7 +92,7 @@ def train(
     if kind.learns_from is JudgedLists:
         source, validation = _judged(log, data, validate, fold=fold, seed=seed or 0)
     else:
-        source, validation = _clicks(log, data, validate, method=method, fold=fold, seed=seed or 0)
+        source, validation = _clicks(log, data, validate, hold_out, method=method, fold=fold, seed=seed or 0)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     try:
         ranker.fit(source, validation=validation, checkpoint=checkpoint, progress=True)
@@ -165,7 +168,7 @@ def _summary(stage: str, history: list[Record]) -> dict[str, Any]:
 
 
 def _clicks(
-    log: Path | None, data: str | None, validate: str, *, method: str, fold: int, seed: int
+    log: Path | None, data: str | None, validate: str, hold_out: str, *, method: str, fold: int, seed: int
 ) -> tuple[ClickLog, ClickLog | JudgedLists | None]:
     from ultr.data.click_log import ClickLog
 
@@ -175,7 +178,7 @@ def _clicks(
     if validate == "none":
         return clicks, None
     if validate == CLICKS:
-        return clicks.split(0.1, seed=seed)
+        return clicks.split(options.HELD_OUT, by=hold_out, seed=seed)
     return clicks, options.read_part(validate, "validation", fold=fold, seed=seed)
 
 
