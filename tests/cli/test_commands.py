@@ -269,6 +269,9 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
         *(f"{swapped / name} is better" for name in ("raw", "vectors")),
     }
     assert len(content["propensities"]) == 10
+    assumption = content["one_propensity_for_each_position"]
+    assert assumption["rejected"] is (assumption["p_value"] <= 0.05)
+    assert assumption["sentence"] in text
     assert set(content["values"]) == {str(swapped / "raw"), str(swapped / "vectors"), "the lists as shown"}
     assert answers["value"]["difference"].keys() == {"mean", "low", "high"}
 
@@ -278,6 +281,7 @@ def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: P
     text = ultr(*command).stdout
     assert text.startswith("cannot tell: the propensities are not identified: no chain of clicked documents")
     assert "Give --propensities, or a log with swaps" in text
+    assert "cannot be tested: no clicked document" in text
     given = tmp_path / "propensities.json"
     given.write_text(json.dumps([1 / position for position in range(1, 11)]))
     assert json.loads(ultr(*command, "--json").stdout)["propensities"] is None

@@ -9,11 +9,12 @@ import pytest
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.position_based import PositionBased
+from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.splits import Splits
 from ultr.errors import DataError, OptionError
-from ultr.evaluation import Candidates, QueryLikelihoods, compare
+from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.metrics import log_likelihood
 from ultr.simulation.log import simulate_log
@@ -73,6 +74,31 @@ def test_the_better_ranker_is_told_from_the_worse_whichever_comes_first() -> Non
     assert forth.value.difference.low > 0
     assert forth.value.difference.mean == pytest.approx(-back.value.difference.mean)
     assert forth.value.difference.low == pytest.approx(-back.value.difference.high)
+
+
+@pytest.mark.parametrize(("clicks", "rejected"), [("position-based", False), ("trust", True)])
+def test_whether_one_propensity_for_each_position_describes_the_log_is_said(clicks: str, rejected: bool) -> None:  # noqa: FBT001
+    log = simulate_log(
+        judged(),
+        click_model(clicks),
+        scores=judged().features[:, 1].astype(np.float64),
+        impressions=200_000,
+        rankings=4,
+        noise=0.5,
+    )
+    part = log.split(0.3)[1]
+    assumption = compare(GUESSES, GRADES, part, swaps=log).assumption
+    assert assumption == Assumption.of_log(log)
+    assert assumption.rejected is rejected
+    assert assumption.p_value is not None
+    assert (assumption.p_value <= 0.05) is rejected
+    assert ("in more than one way" if rejected else "does not speak against") in assumption.sentence
+
+
+def test_a_log_without_swaps_cannot_test_its_propensities() -> None:
+    assumption = compare(GUESSES, GRADES, log_of(judged(), noise=0)).assumption
+    assert (assumption.rejected, assumption.p_value) == (None, None)
+    assert "cannot be tested: no clicked document" in assumption.sentence
 
 
 def test_the_better_ranker_is_better_than_what_was_shown_and_than_raw_clicks() -> None:

@@ -52,7 +52,7 @@ def compare(
 ) -> None:
     """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
 
-    The answer holds as far as one propensity for each position describes the bias of the log.
+    The answer holds as far as one propensity for each position describes the bias of the log, which is tested.
 
     Example: `ultr compare raw model --log log`
     """
@@ -131,6 +131,7 @@ def _print(comparison: Comparison, *, note: str, names: tuple[str, str]) -> None
     a, b = names
     typer.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
     typer.echo(f"Compared on {note}.")
+    typer.echo(comparison.assumption.sentence)
     if comparison.values:
         rows = [
             {
@@ -164,6 +165,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
     theta = comparison.propensities
     return {
         "propensities": None if theta is None else theta.tolist(),
+        "one_propensity_for_each_position": vars(comparison.assumption),
         "values": {
             name: vars(value.interval())
             | {

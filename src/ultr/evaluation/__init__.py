@@ -1,5 +1,6 @@
 """Rankers against judged lists, held-out clicks and the clicks that another ranker collected."""
 
+from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.comparison import Answer, Comparison, compare
 from ultr.evaluation.counterfactual import CounterfactualValue, Valuation, counterfactual_value
 from ultr.evaluation.evidence import Candidates, Evidence
@@ -8,6 +9,7 @@ from ultr.evaluation.judged import Evaluation, evaluate, gap_closed
 
 __all__ = [
     "Answer",
+    "Assumption",
     "Candidates",
     "ClickFit",
     "Comparison",

@@ -19,6 +19,7 @@ from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
+from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import QueryLikelihoods
@@ -72,6 +73,8 @@ class Comparison:
     """By name: both rankers and the lists as shown; empty without propensities."""
     propensities: Doubles | None
     """[positions], those that the values are built on; None where they are not identified."""
+    assumption: Assumption
+    """Whether one propensity for each position describes the log at all."""
 
 
 def compare(
@@ -105,6 +108,7 @@ def compare(
     if names[0] == names[1]:
         raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
     _check(a, b, log)
+    assumption = Assumption.of_log(log if swaps is None else swaps, seed=seed)
     likelihoods = _likelihood_answers(a, b, log, names=names, level=level, seed=seed)
     known: Doubles | ResampledPropensities
     try:
@@ -114,7 +118,7 @@ def compare(
             known = np.asarray(propensities, dtype=np.float64)
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
-        return Comparison(unknown, unknown, unknown, *likelihoods, values={}, propensities=None)
+        return Comparison(unknown, unknown, unknown, *likelihoods, values={}, propensities=None, assumption=assumption)
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     trial = _Trial(log, valuation, known, level=level, seed=seed)
@@ -136,6 +140,7 @@ def compare(
         *likelihoods,
         values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},
         propensities=theta,
+        assumption=assumption,
     )
 
 
