@@ -311,6 +311,16 @@ def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: P
         train = ["train", "click", "--log", tmp_path / "timed", "--hold-out", by, "--steps", 2, "--set", "hidden=4"]
         ultr(*train, "--out", out)
         assert load(out).data_fingerprint_ == timed.split(0.1, by=by)[0].fingerprint()
+        ultr(*train, "--seed", 1, "--out", out.with_name(f"{by}-again"))
+    compare = ["compare", "--log", tmp_path / "timed"]
+    assert "the end of the log that neither" in ultr(*compare, tmp_path / "time", tmp_path / "time-again").stdout
+    assert "too good, use another log" in ultr(*compare, tmp_path / "time", tmp_path / "query").stdout
+    queries = len(np.unique(timed.queries))
+    text = ultr(*compare, tmp_path / "query", tmp_path / "query-again").stdout
+    held = [set(timed.split(0.1, seed=seed)[1].queries.tolist()) for seed in (0, 1)]
+    both = len(held[0] & held[1])
+    assert f"the {both} queries of the log" in text if both else "too good" in text
+    assert 0 <= both < queries
 
 
 IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]

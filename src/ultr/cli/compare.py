@@ -87,25 +87,44 @@ def compare(
 
 
 def _unseen(rankers: Sequence[Estimator], log: ClickLog) -> tuple[ClickLog, str]:
-    """The queries of the log that no ranker was trained on, as far as their manifests tell, and a sentence on it."""
+    """The part of the log that no ranker was trained on, as far as their manifests tell, and a sentence on it."""
     import numpy as np
 
     everything = log.fingerprint()
-    kept = np.ones(log.lists, dtype=np.bool_)
-    whole = False
-    for ranker in rankers:
-        whole |= ranker.data_fingerprint_ == everything
+    held = [found for ranker in rankers if (found := _held_out(ranker, log)) is not None]
+    if not held and all(ranker.data_fingerprint_ != everything for ranker in rankers):
+        return log, f"all {len(np.unique(log.queries)):,} queries of the log"
+    seen = "all queries, on which a model was trained: values and likelihoods are too good, use another log"
+    if any(ranker.data_fingerprint_ == everything for ranker in rankers):
+        return log, seen
+    if all(by == "query" for by, _ in held):
+        kept = np.logical_and.reduce([np.isin(log.queries, part.queries) for _, part in held])
+        count = len(np.unique(log.queries[kept]))
+        return (
+            (log.select(kept), f"the {count:,} queries of the log that neither model was trained on")
+            if count
+            else (log, seen)
+        )
+    (by, part), *others = held
+    if any(other.fingerprint() != part.fingerprint() for _, other in others):
+        return log, seen
+    return part, f"the {'pages' if by == 'page' else 'end'} of the log that neither model was trained on"
+
+
+def _held_out(ranker: Estimator, log: ClickLog) -> tuple[str, ClickLog] | None:
+    """What `ultr train` held out of the log when it trained the ranker, if it did."""
+    from ultr.data.click_log import SPLITS
+    from ultr.errors import DataError
+
+    for by in SPLITS:
         for seed in {0, ranker.seed}:
-            # What `ultr train` learns from, if weights are chosen by held-out clicks.
-            trained = log.split(0.1, seed=seed)[0] if len(np.unique(log.queries)) > 9 else log
+            try:
+                trained, held = log.split(options.HELD_OUT, by=by, seed=seed)
+            except DataError:
+                continue
             if trained.fingerprint() == ranker.data_fingerprint_:
-                kept &= ~np.isin(log.queries, trained.queries)
-    if whole or not kept.any():
-        return log, "all queries, on which a model was trained: values and likelihoods are too good, use another log"
-    count = len(np.unique(log.queries[kept]))
-    if kept.all():
-        return log, f"all {count:,} queries of the log"
-    return log.select(kept), f"the {count:,} queries of the log that neither model was trained on"
+                return by, held
+    return None
 
 
 def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Sequence[float] | Doubles | None:
