@@ -1,9 +1,13 @@
 """How often the rank test finds structure: in position-based clicks, where there is none, and in trust and real ones.
 
     python benchmarks/rank_test.py position-based --simulations 400 --impressions 10000 100000 1000000
+    python benchmarks/rank_test.py position-based --simulations 400 --correlation 0.005
+    python benchmarks/rank_test.py trust --simulations 100 --impressions 1000 3000 10000
 
 Each line is a grouping and a number of impressions, with the share of simulated logs in which rank 1 was rejected at
-level 0.05, and its 95 % interval (Clopper and Pearson by bisection).
+level 0.05, and its 95 % interval (Clopper and Pearson by bisection). With `--correlation`, the click rate of each
+document in each list is drawn from a beta distribution around what the model says: contexts differ. `--plain` takes
+clicks for independent all the same, and `--page` lets users differ in how much they click.
 """
 
 from __future__ import annotations
@@ -12,13 +16,23 @@ import argparse
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.bias.dispersion import document_dispersion, group_dispersion
 from ultr.bias.position_based_fit import Cells
 from ultr.bias.rank_test import document_rank_test, rank_test
-from ultr.bias.relevance_groups import click_groups, document_groups, group_table
+from ultr.bias.relevance_groups import document_groups, group_table, list_click_groups, score_groups
 from ultr.clicks.registry import CLICK_MODELS, click_model
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
 from ultr.data.letor_like import letor_like
-from ultr.simulation.log import simulate
+from ultr.simulation.log import simulate_log
+from ultr.simulation.ranking_svm import RankingSVM
 
 
 def at_most(count: int, trials: int, chance: float) -> float:
@@ -39,38 +53,93 @@ def interval(count: int, trials: int) -> tuple[float, float]:
     return low, high
 
 
+def varied(log: ClickLog, rates: Doubles, *, correlation: float, page: float, random: np.random.Generator) -> ClickLog:
+    """The log with clicks drawn anew, whose rates differ between lists or between impressions."""
+    often = np.repeat(log.impressions, log.lengths)
+    if correlation:
+        strength = 1 / correlation - 1
+        rates = random.beta(np.maximum(rates * strength, 1e-9), (1 - rates) * strength)
+    if not page:
+        return replace(log, clicks=random.binomial(often, rates))
+    clicks = np.zeros(len(often), dtype=np.int64)
+    for number in range(int(log.impressions.max())):
+        eager = random.choice([1 - page, 1 + page], size=log.lists) * (log.impressions > number)
+        clicks += random.random(len(rates)) < np.repeat(eager, log.lengths) * rates
+    return replace(log, clicks=clicks)
+
+
+def dimensions(log: ClickLog, labels: Integers, scores: Doubles, *, plain: bool, asked: dict[str, Any]) -> Counter[str]:
+    """The dimension that each grouping finds."""
+    cells = Cells.of_log(log)
+    groups, half = list_click_groups(log, seed=asked["seed"])
+    by_label, by_score = (
+        document_groups(log, labels),
+        score_groups(scores[np.unique(log.documents)], cells_shown(cells)),
+    )
+    over = document_dispersion(log)
+    factors, of_half = over.factors(cells.together), over.factors(half.together)
+    of_table = group_dispersion(log, labels)[1]
+    if plain:
+        factors, of_half, of_table = (np.ones_like(array) for array in (factors, of_half, of_table))
+    tests = {
+        "labels": rank_test(*group_table(log, labels), dispersion=of_table, **asked),
+        "documents by label": document_rank_test(cells, by_label, dispersion=factors, **asked),
+        "documents by score": document_rank_test(cells, by_score, dispersion=factors, **asked),
+        "documents by clicks": document_rank_test(half, groups, dispersion=of_half, **asked),
+    }
+    return Counter({name: test.dimension for name, test in tests.items()})
+
+
+def cells_shown(cells: Cells) -> Doubles:
+    return np.bincount(cells.documents, cells.impressions).astype(np.float64)
+
+
+def log_of(judged: JudgedLists, scores: Doubles, options: argparse.Namespace, impressions: int, seed: int) -> ClickLog:
+    model = click_model(options.clicks)
+    rankings = min(options.rankings, max(impressions // options.queries, 1))
+    log = simulate_log(judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=0.5, seed=seed)
+    if not options.correlation and not options.page:
+        return log
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
+    mask = ragged.mask(log.offsets, width=model.positions)
+    rates = model.probabilities(labels, max_label=judged.max_label)[mask]
+    random = np.random.default_rng([seed, impressions])
+    return varied(log, rates, correlation=options.correlation, page=options.page, random=random)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("clicks", choices=list(CLICK_MODELS))
     parser.add_argument("--simulations", type=int, default=100)
     parser.add_argument("--impressions", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--samples", type=int, default=99)
+    parser.add_argument("--rankings", type=int, default=10)
+    parser.add_argument("--samples", type=int, default=39)
     parser.add_argument("--largest", type=int, default=2)
+    parser.add_argument("--correlation", type=float, default=0.0)
+    parser.add_argument("--page", type=float, default=0.0)
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     judged = letor_like(train_queries=options.queries, validation_queries=1, test_queries=1).train
-    model = click_model(options.clicks)
+    scores = RankingSVM.fit(judged, share=0.1, seed=options.seed).score(judged.features)
+    what = options.clicks + (f" rho {options.correlation:g}" if options.correlation else "")
+    what += (f" page {options.page:g}" if options.page else "") + (" plain" if options.plain else "")
     for impressions in options.impressions:
         found: dict[str, Counter[int]] = defaultdict(Counter)
         for seed in range(options.seed, options.seed + options.simulations):
-            log = simulate(judged, model, impressions=impressions, svm_share=0.1, rankings=10, noise=0.5, seed=seed)
+            log = log_of(judged, scores, options, impressions, seed)
+            asked: dict[str, Any] = {"samples": options.samples, "largest": options.largest, "seed": seed}
             labels = judged.labels[log.documents]
-            cells = Cells.of_log(log)
-            groups, half = click_groups(cells, seed=seed)
-            asked = {"samples": options.samples, "largest": options.largest, "seed": seed}
-            clicks, shown = group_table(log, labels)
-            found["labels"][rank_test(clicks, shown, **asked).dimension] += 1
-            by_label = document_groups(log, labels)
-            found["documents by label"][document_rank_test(cells, by_label, **asked).dimension] += 1
-            found["documents by clicks"][document_rank_test(half, groups, **asked).dimension] += 1
-        for name, dimensions in found.items():
-            rejected = options.simulations - dimensions[1]
+            for name, dimension in dimensions(log, labels, scores, plain=options.plain, asked=asked).items():
+                found[name][dimension] += 1
+        for name, counted in found.items():
+            rejected = options.simulations - counted[1]
             low, high = interval(rejected, options.simulations)
             print(
-                f"{options.clicks:15} {impressions:>9,} {name:20} rejected {rejected}/{options.simulations} = "
+                f"{what:24} {impressions:>9,} {name:20} rejected {rejected}/{options.simulations} = "
                 f"{rejected / options.simulations:.3f} ({low:.3f}-{high:.3f}), "
-                f"dimensions {dict(sorted(dimensions.items()))}",
+                f"dimensions {dict(sorted(counted.items()))}",
                 flush=True,
             )
 

@@ -1,13 +1,25 @@
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.bias.result_pages import grade_table, rows
 
 from ultr.arrays import Integers
-from ultr.bias import Cells, click_groups, document_groups, document_rank_test, group_table, rank_test
+from ultr.bias import (
+    Cells,
+    click_groups,
+    document_dispersion,
+    document_groups,
+    document_rank_test,
+    group_dispersion,
+    group_table,
+    rank_test,
+)
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -105,7 +117,7 @@ def test_documents_that_stand_higher_for_being_better_are_no_structure() -> None
     log, labels = _log("position-based", 300_000)
     cells = Cells.of_log(log)
     groups, half = click_groups(cells)
-    asked = {"samples": 39, "largest": 2}
+    asked: dict[str, Any] = {"samples": 39, "largest": 2}
     assert document_rank_test(half, groups, **asked).scalar
     assert document_rank_test(cells, document_groups(log, labels), **asked).scalar
     # Groups by clicks still mix documents, and the better ones of a group stand higher: a plain table is not rank 1.
@@ -129,6 +141,50 @@ def test_trust_bias_is_found_from_documents_alone() -> None:
     ):
         assert test.p_values == (0.05,)
         assert test.dimension == 2
+
+
+def _dispersed(impressions: int, correlation: float, *, seed: int) -> tuple[ClickLog, Integers]:
+    """A position-based log in which the rate of a document differs from list to list."""
+    log, labels = _log("position-based", impressions, seed=seed)
+    model = click_model("position-based")
+    assert isinstance(model, IndependentClicks)
+    rates = model.rates(4)[labels, log.positions - 1]
+    random = np.random.default_rng(seed)
+    rates = random.beta(rates * (1 / correlation - 1), (1 - rates) * (1 / correlation - 1))
+    return replace(log, clicks=random.binomial(np.repeat(log.impressions, log.lengths), rates)), labels
+
+
+def test_lists_that_differ_are_no_structure() -> None:
+    found: dict[str, list[bool]] = defaultdict(list)
+    for seed in range(12):
+        log, labels = _dispersed(100_000, 0.02, seed=seed)
+        cells = Cells.of_log(log)
+        asked: dict[str, Any] = {"samples": 19, "largest": 2, "seed": seed}
+        by_label = document_groups(log, labels)
+        factors = document_dispersion(log).factors(cells.together)
+        _, of_table = group_dispersion(log, labels)
+        found["documents"].append(document_rank_test(cells, by_label, dispersion=factors, **asked).scalar)
+        found["labels"].append(rank_test(*group_table(log, labels), dispersion=of_table, **asked).scalar)
+        found["documents, as if independent"].append(document_rank_test(cells, by_label, **asked).scalar)
+        found["labels, as if independent"].append(rank_test(*group_table(log, labels), **asked).scalar)
+    # At level 0.05, four or more false alarms of twelve would have a chance of 0.2 %.
+    assert min(sum(found["documents"]), sum(found["labels"])) > 8
+    assert max(sum(found[f"{name}, as if independent"]) for name in ("documents", "labels")) < 6
+
+
+def test_the_power_is_the_share_of_trusting_users_that_would_be_found() -> None:
+    # Counts of users with trust bias, so many or so few that it is found always, or hardly ever.
+    clicks, shown = _drawn("trust", 3_000)
+    large, small = rank_test(clicks, shown, samples=39, power=True), rank_test(clicks // 500, shown // 500, power=True)
+    assert large.power == 1
+    assert small.power is not None
+    assert small.power < 0.3
+    # Over-dispersion costs power, and without structure in the alternative only false alarms are left.
+    middle = [rank_test(clicks // 20, shown // 20, samples=99, dispersion=d, power=True).power for d in (1.0, 20.0)]
+    assert middle[0] is not None
+    assert middle[1] is not None
+    assert middle[1] < middle[0]
+    assert rank_test(clicks, shown, samples=19).power is None
 
 
 def test_documents_at_one_position_cannot_be_tested() -> None:

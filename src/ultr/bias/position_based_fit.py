@@ -29,6 +29,11 @@ class Cells:
     """[cells]."""
     count: int
     """The number of positions."""
+    together: Doubles | None = None
+    """[cells], how many other impressions share the list of an impression, on average; None = not known.
+
+    Clicks of one list may share their luck (see `ultr.bias.dispersion`), and then a cell of few lists is less sure.
+    """
 
     @classmethod
     def of_log(cls, log: ClickLog) -> Cells:
@@ -46,16 +51,24 @@ class Cells:
         *,
         positions_shown: int,
     ) -> Cells:
-        """The cells of shown documents: which, where (from 1), how often, with how many clicks."""
+        """The cells of shown documents: which, where (from 1), how often, with how many clicks; each from one list."""
         keys, inverse = np.unique(documents.astype(np.int64) * positions_shown + positions - 1, return_inverse=True)
         numbers = np.unique(keys // positions_shown, return_inverse=True)[1]
+        often = np.asarray(impressions, dtype=np.float64)
+        shown = np.bincount(inverse, often, minlength=len(keys)).astype(np.float64)
         return cls(
             numbers,
             keys % positions_shown,
-            np.bincount(inverse, impressions, minlength=len(keys)).astype(np.float64),
+            shown,
             np.bincount(inverse, clicks, minlength=len(keys)).astype(np.float64),
             positions_shown,
+            cls.shared(np.bincount(inverse, often * (often - 1), minlength=len(keys)).astype(np.float64), shown),
         )
+
+    @staticmethod
+    def shared(pairs: Doubles, shown: Doubles) -> Doubles:
+        """`together`, from the ordered pairs of impressions of one list, summed over lists."""
+        return np.divide(pairs, shown, out=np.zeros(len(shown)), where=shown > 0)
 
     @property
     def starts(self) -> Integers:
@@ -76,7 +89,8 @@ class Cells:
         numbers = self.documents[cells]
         if renumber:
             numbers = np.unique(numbers, return_inverse=True)[1]
-        return Cells(numbers, self.positions[cells], self.impressions[cells], self.clicks[cells], self.count)
+        together = None if self.together is None else self.together[cells]
+        return Cells(numbers, self.positions[cells], self.impressions[cells], self.clicks[cells], self.count, together)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,10 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
+from ultr.bias.dispersion import draw_clicks
 from ultr.bias.factorization import Factorization, fit_one_more, fit_rank_one, log_likelihood, raw_rates
-from ultr.bias.position_based_fit import Cells, poisson_relevance
+from ultr.bias.grouped_documents import GroupedDocuments
+from ultr.bias.position_based_fit import Cells
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -37,6 +39,12 @@ class RankTest:
     dimension: int
     """The smallest rank that is not rejected, or the largest that was asked for."""
     level: float
+    power: float | None = None
+    """The share of such counts in which rank 1 would be rejected if users trusted high positions; None = not asked.
+
+    Everything is as in these counts (impressions, dispersion, the relevance of each group), but clicks follow the
+    published trust bias, see `ultr.clicks.trust_bias`. A rank that is not rejected says little if this is low.
+    """
 
     @property
     def scalar(self) -> bool:
@@ -53,41 +61,49 @@ def rank_test(
     clicks: Integers | Doubles,
     impressions: Integers | Doubles,
     *,
+    dispersion: Doubles | float = 1.0,
     level: float = 0.05,
     samples: int = 199,
     largest: int | None = None,
+    power: bool = False,
     seed: int = 0,
 ) -> RankTest:
     """Test the rank of click probabilities from counts [groups, positions].
 
     It takes all documents of a group for equally relevant. Where they are not, and the better ones of a group stand
     higher, position and relevance are mixed up and rank 1 is rejected although a scalar is enough; `document_rank_test`
-    is safe from that. Groups and positions that were never shown are left out. Clicks on one page count as independent.
-    `largest` ends the climb early: 2 asks only whether a scalar is enough.
+    is safe from that. Groups and positions that were never shown are left out. Clicks count as independent unless
+    `dispersion` says how much more those of each cell vary (see `group_dispersion`). `largest` ends the climb early: 2
+    asks only whether a scalar is enough. `power` asks for the power too.
 
     >>> impressions = np.full((3, 4), 1_000)
     >>> test = rank_test(impressions * np.outer([0.2, 0.5, 0.9], [0.8, 0.4, 0.2, 0.1]), impressions)
     >>> test.dimension, test.p_values, test.singular_values.round(3).tolist()
     (1, (1.0,), [0.967, 0.0, 0.0])
     """
+    whole = np.asarray(impressions)
     counts, shown = _checked(clicks, impressions)
+    positions = np.flatnonzero(whole.any(axis=0))
+    factors = np.broadcast_to(dispersion, whole.shape)[whole.any(axis=1)][:, positions]
     checks.integer("samples", samples, at_least=1)
 
     def draw(rates: Doubles, random: np.random.Generator) -> tuple[Doubles, Doubles]:
-        size = (samples, *rates.shape)
-        drawn = random.binomial(np.rint(shown).astype(np.int64), np.clip(rates, 0, 1), size=size)
-        return drawn.astype(np.float64), np.broadcast_to(np.rint(shown), size)
+        drawn = draw_clicks(shown, rates, factors, random, samples=samples)
+        return drawn, np.broadcast_to(np.rint(shown), drawn.shape)
 
-    return _climb_ranks(counts, shown, draw, level=level, largest=largest, random=generator(seed, "rank test"))
+    climb = _Climb(counts, shown, positions, draw, generator(seed, "rank test"))
+    return climb.test(level=level, largest=largest, power=power)
 
 
 def document_rank_test(
     cells: Cells,
     groups: Integers,
     *,
+    dispersion: Doubles | float = 1.0,
     level: float = 0.05,
     samples: int = 199,
     largest: int | None = None,
+    power: bool = False,
     most_cells: int = 50_000,
     seed: int = 0,
 ) -> RankTest:
@@ -99,13 +115,28 @@ def document_rank_test(
         P = r_d M_gp, with M of rank d; rank 1 is the position-based model P = r_d theta_p
 
     The clicks of a group at a position are set against the impressions there, each weighted by the relevance of its
-    document by the position-based model; counts are drawn, and relevances fitted anew, document by document. Where the
-    position-based model fails, these weights are a little wrong, and documents of one group may differ in more than
-    r_d: with very many impressions the dimension can then come out too large by one or two. Rank 1 is not affected. If
-    there are more cells than `most_cells`, the documents with the most impressions are used.
+    document by the position-based model; counts are drawn, and relevances fitted anew, document by document. Clicks
+    count as independent unless `dispersion` says how much more those of each cell vary (see `document_dispersion`).
+
+    Where the position-based model fails, these weights are a little wrong, and documents of one group may differ in
+    more than r_d: with very many impressions the dimension can then come out too large by one or two. Rank 1 is not
+    affected. If there are more cells than `most_cells`, the documents with the most impressions are used.
     """
+    counted = GroupedDocuments.of(cells, groups, dispersion=dispersion, most_cells=most_cells)
+    return grouped_rank_test(counted, level=level, samples=samples, largest=largest, power=power, seed=seed)
+
+
+def grouped_rank_test(
+    counted: GroupedDocuments,
+    *,
+    level: float = 0.05,
+    samples: int = 199,
+    largest: int | None = None,
+    power: bool = False,
+    seed: int = 0,
+) -> RankTest:
+    """`document_rank_test` of documents that were chosen and fitted before."""
     checks.integer("samples", samples, at_least=1)
-    counted = _GroupedDocuments.of(cells, groups, most_cells=most_cells)
     clicks, shown = counted.table(counted.cells.clicks, counted.relevance)
     # A position or group at which nothing was seen would be left out, and the draws must leave out the same.
     groups_seen, positions_seen = shown.sum(axis=1) > 0, shown.sum(axis=0) > 0
@@ -120,63 +151,8 @@ def document_rank_test(
         )
         return drawn, exposed
 
-    return _climb_ranks(clicks, shown, draw, level=level, largest=largest, random=generator(seed, "rank test"))
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupedDocuments:
-    """Documents shown at several positions, each in a group, with their relevances by the position-based model."""
-
-    cells: Cells
-    groups: Integers
-    """[cells], the group of the document of each."""
-    relevance: Doubles
-    """[documents]."""
-    examination: Doubles
-    """[positions]."""
-
-    @classmethod
-    def of(cls, cells: Cells, groups: Integers, *, most_cells: int) -> _GroupedDocuments:
-        used = cells.moved()
-        used = used[groups[cells.documents[used]] >= 0]
-        if not len(used):
-            raise DataError(
-                "no clicked document of a group was shown at two positions; log some swaps, or test by labels"
-            )
-        if len(used) > most_cells:
-            shown = np.bincount(cells.documents[used], cells.impressions[used])
-            by_rank = np.argsort(-shown, kind="stable")
-            sizes = np.bincount(cells.documents[used], minlength=len(shown))
-            taken = np.zeros(len(shown), dtype=np.bool_)
-            taken[by_rank[np.cumsum(sizes[by_rank]) <= most_cells]] = True
-            used = used[taken[cells.documents[used]]]
-        group = np.unique(groups[cells.documents[used]], return_inverse=True)[1]
-        chosen = cells.choose(used)
-        return cls(chosen, group, *poisson_relevance(chosen, chosen.clicks))
-
-    def table(self, clicks: Doubles, relevance: Doubles) -> tuple[Doubles, Doubles]:
-        """Clicks and impressions by group and position, impressions by relevance over that of the group."""
-        size = int(self.groups.max()) + 1, self.cells.count
-        cell = self.groups * self.cells.count + self.cells.positions
-        exposed = self.cells.impressions * self._relative(relevance)
-        shown = np.bincount(cell, exposed, minlength=size[0] * size[1]).reshape(size).astype(np.float64)
-        clicked = np.bincount(cell, clicks, minlength=size[0] * size[1]).reshape(size).astype(np.float64) * (shown > 0)
-        # A rate above 1 cannot be fitted; it takes a cell with hardly any impressions.
-        return clicked, np.maximum(shown, clicked)
-
-    def draw(self, rates: Doubles, random: np.random.Generator) -> tuple[Doubles, Doubles]:
-        """The table of clicks drawn document by document, from the rates of each group at each position."""
-        chances = np.clip(self._relative(self.relevance) * rates[self.groups, self.cells.positions], 0, 1)
-        clicks = random.binomial(self.cells.impressions.astype(np.int64), chances).astype(np.float64)
-        return self.table(clicks, poisson_relevance(self.cells, clicks, start=self.examination)[0])
-
-    def _relative(self, relevance: Doubles) -> Doubles:
-        """[cells], relevance over the mean of the group; 0 where the group has no click."""
-        of_cell = relevance[self.cells.documents]
-        mean = np.bincount(self.groups, self.cells.impressions * of_cell) / np.bincount(
-            self.groups, self.cells.impressions
-        )
-        return np.divide(of_cell, mean[self.groups], out=np.zeros(len(of_cell)), where=mean[self.groups] > 0)
+    climb = _Climb(clicks, shown, np.flatnonzero(positions_seen), draw, generator(seed, "rank test"))
+    return climb.test(level=level, largest=largest, power=power)
 
 
 def _checked(clicks: Integers | Doubles, impressions: Integers | Doubles) -> tuple[Doubles, Doubles]:
@@ -198,42 +174,78 @@ def _checked(clicks: Integers | Doubles, impressions: Integers | Doubles) -> tup
     return counts, shown
 
 
-def _climb_ranks(
-    clicks: Doubles,
-    impressions: Doubles,
-    draw: _Draw,
-    *,
-    level: float,
-    largest: int | None,
-    random: np.random.Generator,
-) -> RankTest:
-    checks.share("level", level)
-    last = min(clicks.shape) if largest is None else min(checks.integer("largest", largest, at_least=2), *clicks.shape)
-    counts, shown = clicks[None], impressions[None]
-    measured = raw_rates(counts, shown)
-    best = log_likelihood(counts, shown, measured)
-    fits = [fit_rank_one(counts, shown)]
-    p_values: list[float] = []
-    while len(fits) < last:
-        rank = len(fits)
-        more = _one_more(counts, shown, fits[-1], random)
-        observed = more.log_likelihood[0] - fits[-1].log_likelihood[0]
-        drawn, exposed = draw(fits[-1].rates[0], random)
-        by_chance = fit_rank_one(drawn, exposed)
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """Counts, where they stand and how to draw others like them: what the climb from rank to rank needs."""
+
+    clicks: Doubles
+    impressions: Doubles
+    positions: Integers
+    """[positions of the counts], from 0."""
+    draw: _Draw
+    random: np.random.Generator
+
+    def test(self, *, level: float, largest: int | None, power: bool) -> RankTest:
+        checks.share("level", level)
+        size = self.clicks.shape
+        last = min(size) if largest is None else min(checks.integer("largest", largest, at_least=2), *size)
+        counts, shown = self.clicks[None], self.impressions[None]
+        measured = raw_rates(counts, shown)
+        best = log_likelihood(counts, shown, measured)
+        fits = [fit_rank_one(counts, shown)]
+        p_values: list[float] = []
+        found = None
+        while len(fits) < last:
+            more = _one_more(counts, shown, fits[-1], self.random)
+            by_chance = self._gains(fits[-1].rates[0], rank=len(fits))
+            p_values.append(float(_p_values(more.log_likelihood - fits[-1].log_likelihood, by_chance)[0]))
+            if power and found is None:
+                gains = self._gains(_trusting(fits[0].rates[0], self.impressions, self.positions), rank=1)
+                found = float(np.mean(_p_values(gains, by_chance) <= level))
+            if p_values[-1] > level:
+                break
+            fits.append(more)
+        return RankTest(
+            rates=np.where(self.impressions > 0, measured[0], fits[-1].rates[0]),
+            deviances=tuple(float(2 * (best[0] - fit.log_likelihood[0])) for fit in fits),
+            p_values=tuple(p_values),
+            dimension=len(fits),
+            level=level,
+            power=found,
+        )
+
+    def _gains(self, rates: Doubles, *, rank: int) -> Doubles:
+        """What one rank more than `rank` gains in log-likelihood on counts drawn from these rates."""
+        drawn, exposed = self.draw(rates, self.random)
+        fit = fit_rank_one(drawn, exposed)
         for _ in range(1, rank):
-            by_chance = _one_more(drawn, exposed, by_chance, random)
-        gain = _one_more(drawn, exposed, by_chance, random).log_likelihood - by_chance.log_likelihood
-        p_values.append((1 + int(np.count_nonzero(gain >= observed - 1e-9))) / (1 + len(gain)))
-        if p_values[-1] > level:
-            break
-        fits.append(more)
-    return RankTest(
-        rates=np.where(impressions > 0, measured[0], fits[-1].rates[0]),
-        deviances=tuple(float(2 * (best[0] - fit.log_likelihood[0])) for fit in fits),
-        p_values=tuple(p_values),
-        dimension=len(fits),
-        level=level,
+            fit = _one_more(drawn, exposed, fit, self.random)
+        return _one_more(drawn, exposed, fit, self.random).log_likelihood - fit.log_likelihood
+
+
+def _p_values(gains: Doubles, by_chance: Doubles) -> Doubles:
+    above = (by_chance >= gains[:, None] - 1e-9).sum(axis=1)
+    values: Doubles = (1 + above) / (1 + len(by_chance))
+    return values
+
+
+def _trusting(rates: Doubles, impressions: Doubles, positions: Integers) -> Doubles:
+    """Rates of rank 1 turned into those of users with trust bias, with about as many clicks in each group and position.
+
+    An irrelevant document is taken for relevant t_p as often as a relevant one. The best group is relevant, and the
+    others as much as their clicks ask for.
+    """
+    place = positions + 1.0
+    taken = np.clip(0.65 / place / np.maximum(1 - (place + 1) / 100, 0.01), 0, 1)
+    clicks = impressions * rates
+    level = rates.sum(axis=1) / max(rates.sum(axis=1).max(), 1e-300)
+    mean = (clicks @ taken) / np.maximum(clicks.sum(axis=1), 1e-300)
+    relevance = np.clip((level - mean) / np.maximum(1 - mean, 1e-9), 0, 1)[:, None]
+    shape = relevance + taken * (1 - relevance)
+    trusting: Doubles = np.clip(
+        shape * clicks.sum(axis=0) / np.maximum((impressions * shape).sum(axis=0), 1e-300), 0, 1
     )
+    return trusting
 
 
 def _one_more(clicks: Doubles, impressions: Doubles, fit: Factorization, random: np.random.Generator) -> Factorization:

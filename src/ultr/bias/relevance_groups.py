@@ -69,14 +69,39 @@ def click_groups(cells: Cells, *, count: int = 5, seed: int = 0) -> tuple[Intege
     skips = random.binomial((cells.impressions - cells.clicks).astype(np.int64), 0.5)
     first = replace(cells, impressions=clicks + skips, clicks=clicks)
     second = replace(cells, impressions=cells.impressions - first.impressions, clicks=cells.clicks - clicks)
-    several = np.flatnonzero((np.bincount(cells.documents) > 1)[cells.documents])
+    if second.together is not None:
+        second = replace(second, together=second.together / 2)
+    return _by_clicks(first, count=count), second.choose(np.flatnonzero(second.impressions > 0), renumber=False)
+
+
+def list_click_groups(log: ClickLog, *, count: int = 5, seed: int = 0) -> tuple[Integers, Cells]:
+    """Groups of documents as by `click_groups`, but by a random half of the lists of each query.
+
+    Clicks of one list may share their luck (see `ultr.bias.dispersion`). Both halves of its impressions would have it,
+    and the documents with such luck in the upper groups; another list has luck of its own.
+    """
+    random = generator(seed, "list click groups")
+    order = np.lexsort((random.random(log.lists), log.queries))
+    aside = np.zeros(log.lists, dtype=np.bool_)
+    # Every other list, and the first of each query by chance, so that a query with an odd number favours no side.
+    place = np.arange(log.lists) - np.searchsorted(log.queries[order], log.queries[order])
+    aside[order] = (place + random.integers(2, size=len(log.query_ids))[log.queries[order]]) % 2 == 1
+    first, second = log.select(aside), log.select(~aside)
+    groups = np.full(len(log.features), -1, dtype=np.int64)
+    groups[np.unique(first.documents)] = _by_clicks(Cells.of_log(first), count=count)
+    return groups[np.unique(second.documents)], Cells.of_log(second)
+
+
+def _by_clicks(cells: Cells, *, count: int) -> Integers:
+    """[documents of the cells], groups by relevance of those shown at several positions, -1 for the others."""
     groups = np.full(int(cells.documents.max(initial=-1)) + 1, -1, dtype=np.int64)
+    several = np.flatnonzero((np.bincount(cells.documents) > 1)[cells.documents])
     if not len(several):
-        return groups, second
-    moved = first.choose(several)
+        return groups
+    moved = cells.choose(several)
     relevance, _ = poisson_relevance(moved, moved.clicks)
     shown = np.bincount(moved.documents, moved.impressions)
     known = np.flatnonzero(shown > 0)
     numbers = np.unique(cells.documents[several])
     groups[numbers[known]] = score_groups(relevance[known], shown[known], count=count)
-    return groups, second.choose(np.flatnonzero(second.impressions > 0), renumber=False)
+    return groups

@@ -1,0 +1,160 @@
+"""How much more clicks vary than independent ones, because two impressions of one context share their luck.
+
+A document at one position is not clicked at the same rate in every list: the other documents, the kind of user or the
+week differ. A context is what such impressions share, here a row of the log: one list under its bias factors. If the
+rate of a context is drawn with variance rho p (1 - p) around the mean p, then of n impressions in it
+
+    Var(clicks) = n p (1 - p) (1 + rho (n - 1))
+
+which is the beta-binomial distribution, with rho the correlation of two clicks of one context. The factor grows with
+n, so a single factor for a log, as in quasi-likelihood, is too small for the contexts that are shown often, which
+decide a test, and too large for the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.bias.position_based_fit import Cells
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+
+_LARGEST = 0.999
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """Over-dispersion of clicks, measured on cells that were seen in several contexts."""
+
+    phi: float
+    """The variance of the clicks of a context over that of independent clicks; 1 if they are independent.
+
+    Contexts count by their impressions, as they do wherever clicks are summed.
+    """
+    correlation: float
+    """rho; 0 if they are independent, and below 0 by chance or where clicks repel each other."""
+    low: float
+    """The 95 % interval of rho, over queries or cells; NaN if there is nothing to tell it by."""
+    high: float
+    contexts: int
+    """How many contexts of how many `cells` it rests on."""
+    cells: int
+
+    def factors(self, together: Doubles | None) -> Doubles:
+        """The variance of the clicks of cells over that of independent clicks; never below 1.
+
+        `together` has the number of other impressions that share the context of an impression, see `Cells.together`.
+        """
+        if together is None:
+            raise DataError("these cells do not know how many lists they come from; make them with Cells.of_log")
+        return 1 + max(self.correlation, 0.0) * together
+
+
+def document_dispersion(log: ClickLog) -> Dispersion:
+    """Of the clicks on one document at one position, in one list and another."""
+    cell = log.documents.astype(np.int64) * len(log.factors[0].levels) + log.factors[0].values
+    query = np.repeat(log.queries, log.lengths)
+    return dispersion(cell, np.repeat(log.impressions, log.lengths), log.clicks, blocks=query)
+
+
+def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubles]:
+    """Of the clicks on one group at one position for one query and another; and factors [groups, positions].
+
+    `groups` is as for `group_table`. Here the context is the query: within a group documents differ in relevance, so
+    that a table of few queries is surer than it seems.
+    """
+    kept = np.flatnonzero(groups >= 0)
+    shape = int(groups.max(initial=0)) + 1, len(log.factors[0].levels)
+    table = groups[kept].astype(np.int64) * shape[1] + log.factors[0].values[kept]
+    query = log.queries[ragged.list_numbers(log.offsets)[kept]]
+    keys, inverse = np.unique(table * len(log.query_ids) + query, return_inverse=True)
+    often = np.bincount(inverse, np.repeat(log.impressions, log.lengths)[kept])
+    cell = keys // len(log.query_ids)
+    found = dispersion(cell, often, np.bincount(inverse, log.clicks[kept]), blocks=keys % len(log.query_ids))
+    shown = np.bincount(cell, often, minlength=shape[0] * shape[1]).astype(np.float64)
+    pairs = np.bincount(cell, often * (often - 1), minlength=shape[0] * shape[1]).astype(np.float64)
+    return found, found.factors(Cells.shared(pairs, shown)).reshape(shape)
+
+
+def dispersion(
+    cells: Integers, impressions: Integers | Doubles, clicks: Integers | Doubles, *, blocks: Integers | None = None
+) -> Dispersion:
+    """From contexts: the cell that each belongs to, how often it was shown, and its clicks.
+
+    Contexts of one cell have the same expected rate. The squared deviations from it, summed over all contexts, are set
+    against what they would be for rho = 0, and rho is what explains the rest:
+
+        sum (c - n p)^2 = sum p (1 - p) (A + rho B)
+
+    with A and B known from the impressions and free of the bias of estimated rates. Sums are compared, not a ratio for
+    each context as in Pearson's chi-squared, so contexts with next to no expected clicks do no harm. The interval takes
+    `blocks` of contexts, such as queries, for independent of each other; by default the cells.
+    """
+    number = np.unique(cells, return_inverse=True)[1]
+    n, c = np.asarray(impressions, dtype=np.float64), np.asarray(clicks, dtype=np.float64)
+    shown, clicked, count = np.bincount(number, n), np.bincount(number, c), np.bincount(number)
+    used = (count > 1) & (clicked > 0) & (clicked < shown)
+    if not used.any():
+        return Dispersion(1.0, 0.0, np.nan, np.nan, 0, 0)
+    rows = np.flatnonzero(used[number])
+    number, n, c = np.unique(number[rows], return_inverse=True)[1], n[rows], c[rows]
+    block = number if blocks is None else np.unique(blocks[rows], return_inverse=True)[1]
+    shown, clicked = shown[used], clicked[used]
+    rate, squares, pairs = clicked / shown, np.bincount(number, n * n), np.bincount(number, n * (n - 1))
+    share = n / shown[number]
+    squared = (c - n * rate[number]) ** 2
+    plain = n * (1 - share)
+    extra = n * (n - 1) * (1 - 2 * share) + share**2 * pairs[number]
+    rho = 0.0
+    for _ in range(_ROUNDS):
+        # The mean of rate (1 - rate) is this much below p (1 - p).
+        lost = 1 / shown + rho * (squares / shown**2 - 1 / shown)
+        variance = (rate * (1 - rate) / np.maximum(1 - lost, 1e-3))[number]
+        before, rho = rho, float((squared - variance * plain).sum() / max((variance * extra).sum(), 1e-12))
+        rho = min(max(rho, -1.0), _LARGEST)
+        if abs(rho - before) < 1e-9:
+            break
+    weight = (variance * extra).sum()
+    left = np.bincount(block, squared - variance * (plain + rho * extra))
+    error = np.sqrt((left**2).sum() * len(left) / max(len(left) - 1, 1)) / max(weight, 1e-12)
+    known = len(left) > 1
+    return Dispersion(
+        phi=float(1 + rho * weight / (variance * plain).sum()),
+        correlation=rho,
+        low=rho - 1.96 * float(error) if known else np.nan,
+        high=rho + 1.96 * float(error) if known else np.nan,
+        contexts=len(rows),
+        cells=int(used.sum()),
+    )
+
+
+def draw_clicks(
+    impressions: Integers | Doubles,
+    rates: Doubles,
+    factors: Doubles | float,
+    random: np.random.Generator,
+    *,
+    samples: int = 1,
+) -> Doubles:
+    """Click counts [samples, ...] with these rates and variances of `factors` times the binomial one.
+
+    They are beta-binomial. No count out of n can vary more than n times as much as a binomial one.
+    """
+    shown = np.rint(impressions).astype(np.int64)
+    chances = np.clip(rates, 0, 1)
+    size = (samples, *shown.shape)
+    rho = np.clip((np.broadcast_to(factors, shown.shape) - 1) / np.maximum(shown - 1, 1), 0, _LARGEST)
+    if not rho.any():
+        return random.binomial(shown, chances, size=size).astype(np.float64)
+    varied = (rho > 1e-9) & (chances > 1e-9) & (chances < 1 - 1e-9)
+    strength = 1 / rho[varied] - 1
+    drawn = np.broadcast_to(chances, size).copy()
+    drawn[:, varied] = random.beta(
+        chances[varied] * strength, (1 - chances[varied]) * strength, size=(samples, int(varied.sum()))
+    )
+    return random.binomial(shown, drawn).astype(np.float64)

@@ -1,0 +1,201 @@
+"""Is a scalar enough for this log? One question, asked in the way that the log can answer best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.bias.dispersion import Dispersion, document_dispersion, group_dispersion
+from ultr.bias.grouped_documents import GroupedDocuments
+from ultr.bias.position_based_fit import Cells
+from ultr.bias.rank_test import RankTest, grouped_rank_test, rank_test
+from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, score_groups
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+
+BY_LABEL, BY_SCORE, BY_CLICKS, LABELS = GROUPINGS = (
+    "documents by label",
+    "documents by score",
+    "documents by clicks",
+    "labels",
+)
+"""How groups can be made, the most trustworthy first."""
+ENOUGH_POWER = 0.8
+"""With less, a test that finds nothing says nothing."""
+MOST_CELLS = 20_000
+MOST_ROWS = 3_000_000
+"""Of larger logs, the queries with the most impressions are tested: the rest adds time, but little power."""
+
+_SAME_RELEVANCE = (
+    "documents of one label count as equally relevant: if the better ones of a label stand higher, a scalar can be "
+    "rejected although it is enough; log some swaps"
+)
+_DIMENSION = "beyond 2 the dimension is an upper bound: with very many impressions it comes out too large by one or two"
+_CONTEXT = (
+    "clicks on a document at a position differ between lists more than chance makes them; the test allows for it, but "
+    "where the other documents of a list are the cause, as in a cascade, no bias by position alone is the whole story"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarTest:
+    """The answer, and what it rests on."""
+
+    test: RankTest | None
+    """None if it could not be run, and `reason` says why."""
+    grouping: str | None
+    """One of `GROUPINGS`. All but `labels` compare documents with themselves at other positions."""
+    documents: int
+    """How many documents, impressions of them and clicks on them the test rests on."""
+    impressions: int
+    clicks: int
+    dispersion: Dispersion | None
+    """How much more clicks vary than independent ones; the test allows for it."""
+    reason: str | None
+    caveats: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        """`yes`, `no` or `cannot tell`: whether relevance times observation is enough.
+
+        `yes` asks that trust bias of the published strength would have been found with a chance of `ENOUGH_POWER`.
+        """
+        if self.test is None:
+            return "cannot tell"
+        if not self.test.scalar:
+            return "no"
+        return "yes" if (self.test.power or 0.0) >= ENOUGH_POWER else "cannot tell"
+
+
+def scalar_test(
+    log: ClickLog,
+    *,
+    labels: Integers | None = None,
+    scores: Doubles | None = None,
+    level: float = 0.05,
+    samples: int = 199,
+    seed: int = 0,
+) -> ScalarTest:
+    """Test whether a scalar is enough, by labels of documents (-1 = none), a model's scores, or clicks alone.
+
+    `labels` and `scores` have one number for each row of `log.features`. Documents that were shown at several positions
+    are compared with themselves, in groups by label, else by score, else by the clicks on half of the lists; only if
+    they do not move (or not enough to find trust bias in most cases) is the plain table of labels and positions tested.
+    Of these, the first with `ENOUGH_POWER` is taken, or else that with the most. Power is known without looking at the
+    result, so the choice does not raise the chance of a false alarm. A log that cannot be tested gives a reason.
+    """
+    for name, values in (("labels", labels), ("scores", scores)):
+        if values is not None and np.shape(values) != (len(log.features),):
+            raise DataError(f"{name} must have one number for each of {len(log.features)} documents of the log")
+    log = _largest_queries(log)
+    best: ScalarTest | None = None
+    reasons = []
+    for candidate in _candidates(log, labels, scores, seed=seed):
+        try:
+            found = candidate.test(level=level, samples=samples, seed=seed)
+        except DataError as error:
+            reasons.append(str(error))
+            continue
+        if best is None or _power(found) > _power(best):
+            best = found
+        if _power(best) >= ENOUGH_POWER:
+            break
+    if best is None:
+        return ScalarTest(None, None, 0, 0, 0, None, reasons[0] if reasons else "the log has no clicks", ())
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Documents:
+    """Documents in groups, to be compared with themselves at other positions."""
+
+    grouping: str
+    cells: Cells
+    groups: Integers
+    dispersion: Dispersion
+
+    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
+        factors = self.dispersion.factors(self.cells.together)
+        counted = GroupedDocuments.of(self.cells, self.groups, dispersion=factors, most_cells=MOST_CELLS)
+        test = grouped_rank_test(counted, level=level, samples=samples, power=True, seed=seed)
+        used = counted.cells
+        caveats = ((_CONTEXT,) if self.dispersion.low > 0 else ()) + ((_DIMENSION,) if test.dimension > 2 else ())
+        return ScalarTest(
+            test=test,
+            grouping=self.grouping,
+            documents=len(counted.relevance),
+            impressions=int(used.impressions.sum()),
+            clicks=int(used.clicks.sum()),
+            dispersion=self.dispersion,
+            reason=None,
+            caveats=caveats,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """The plain table of labels and positions."""
+
+    log: ClickLog
+    labels: Integers
+    """[shown documents]."""
+
+    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
+        clicks, shown = group_table(self.log, self.labels)
+        dispersion, factors = group_dispersion(self.log, self.labels)
+        test = rank_test(clicks, shown, dispersion=factors, level=level, samples=samples, power=True, seed=seed)
+        return ScalarTest(
+            test=test,
+            grouping=LABELS,
+            documents=len(np.unique(self.log.documents[self.labels >= 0])),
+            impressions=int(shown.sum()),
+            clicks=int(clicks.sum()),
+            dispersion=dispersion,
+            reason=None,
+            caveats=(_SAME_RELEVANCE,),
+        )
+
+
+def _candidates(
+    log: ClickLog, labels: Integers | None, scores: Doubles | None, *, seed: int
+) -> Iterator[_Documents | _Labels]:
+    if not log.clicks.any():
+        return
+    cells, documents = Cells.of_log(log), np.unique(log.documents)
+    dispersion = document_dispersion(log)
+    if labels is not None and not (labels[documents] >= 0).any():
+        labels = None
+    if labels is not None:
+        yield _Documents(BY_LABEL, cells, labels[documents], dispersion)
+    if scores is not None:
+        weights = np.bincount(cells.documents, cells.impressions)
+        yield _Documents(BY_SCORE, cells, score_groups(scores[documents], weights), dispersion)
+    if labels is None and scores is None:
+        groups, half = list_click_groups(log, seed=seed)
+        if (groups >= 0).any() and len(half.moved()):
+            yield _Documents(BY_CLICKS, half, groups, dispersion)
+        else:
+            # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
+            groups, half = click_groups(cells, seed=seed)
+            yield _Documents(BY_CLICKS, half, groups, dispersion)
+    if labels is not None:
+        yield _Labels(log, labels[log.documents])
+
+
+def _power(found: ScalarTest) -> float:
+    return 0.0 if found.test is None else found.test.power or 0.0
+
+
+def _largest_queries(log: ClickLog) -> ClickLog:
+    if len(log.documents) <= MOST_ROWS:
+        return log
+    shown = np.bincount(log.queries, log.impressions, minlength=len(log.query_ids))
+    rows = np.bincount(log.queries, log.lengths, minlength=len(log.query_ids))
+    order = np.argsort(-shown, kind="stable")
+    taken = np.zeros(len(log.query_ids), dtype=np.bool_)
+    taken[order[: max(int(np.searchsorted(np.cumsum(rows[order]), MOST_ROWS, side="right")), 1)]] = True
+    return log.select(ragged.chosen(taken[log.queries]))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from ultr.arrays import Integers
+from ultr.bias import GROUPINGS, ScalarTest, scalar_test
+from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
+from ultr.data.letor_like import letor_like
+from ultr.errors import DataError
+from ultr.simulation.log import simulate
+
+
+def _log(name: str, *, impressions: int = 30_000, rankings: int = 10) -> tuple[ClickLog, Integers]:
+    judged = letor_like(train_queries=60, validation_queries=1, test_queries=1).train
+    noise = 0.5 if rankings > 1 else 0.0
+    model = click_model(name)
+    log = simulate(judged, model, impressions=impressions, svm_share=0.2, rankings=rankings, noise=noise)
+    return log, judged.labels
+
+
+def _thin(log: ClickLog, reason: str, **options: object) -> None:
+    found = scalar_test(log, samples=9, **options)  # type: ignore[arg-type]
+    assert found.test is None
+    assert found.answer == "cannot tell"
+    assert reason in str(found.reason)
+
+
+@pytest.mark.parametrize(("name", "answer"), [("position-based", "yes"), ("trust", "no")])
+def test_labels_scores_and_clicks_alone_give_the_same_answer(name: str, answer: str) -> None:
+    log, labels = _log(name)
+    scores = labels + np.random.default_rng(0).normal(scale=0.5, size=len(labels))
+    tests = [
+        scalar_test(log, labels=labels, samples=39),
+        scalar_test(log, scores=scores, samples=39),
+        scalar_test(log, samples=39),
+    ]
+    assert [test.grouping for test in tests] == list(GROUPINGS[:3])
+    for test in tests:
+        assert test.answer == answer
+        assert test.reason is None
+        assert test.dispersion is not None
+        assert 0 < test.clicks < test.impressions <= log.impressions.sum() * 10
+        assert 0 < test.documents <= len(labels)
+    # All clicked documents at several positions count, but by clicks only those of half of the lists.
+    assert tests[2].impressions < 0.6 * tests[0].impressions
+
+
+def test_documents_that_do_not_move_are_tested_by_label_with_a_caveat() -> None:
+    log, labels = _log("trust", rankings=1)
+    found = scalar_test(log, labels=labels, samples=39)
+    assert (found.grouping, found.answer) == ("labels", "no")
+    assert "equally relevant" in found.caveats[0]
+    assert found.impressions == np.repeat(log.impressions, log.lengths).sum()
+    _thin(log, "shown at two positions")
+
+
+def test_a_log_that_is_too_small_cannot_tell() -> None:
+    log, labels = _log("position-based", impressions=600)
+    small = log.select(np.arange(40))
+    found = scalar_test(small, labels=labels, samples=39)
+    assert found.test is not None
+    assert found.test.power is not None
+    assert found.test.power < 0.8
+    assert found.answer == ("cannot tell" if found.test.scalar else "no")
+
+
+def test_two_lists_a_query_are_enough_where_clicks_are_independent() -> None:
+    log, _ = _log("trust", impressions=60_000, rankings=2)
+    found = scalar_test(log, samples=39)
+    assert found.grouping == "documents by clicks"
+    assert found.test is not None
+
+
+def test_thin_logs_give_a_reason() -> None:
+    log, labels = _log("position-based", impressions=600)
+    _thin(replace(log, clicks=np.zeros_like(log.clicks)), "no clicks")
+    _thin(log, "two groups", labels=np.zeros_like(labels))
+    _thin(log, "two groups", scores=np.zeros(len(labels)))
+    _thin(log.select(np.array([], dtype=np.int64)), "no clicks")
+    top = ClickLog.of(features=np.zeros((3, 1)), documents=[0, 1, 2], offsets=[0, 1, 2, 3], clicks=[1, 0, 1])
+    _thin(top, "two positions")
+    _thin(top, "two positions", labels=np.array([0, 1, 0]))
+    _thin(top, "two positions", labels=np.full(3, -1))
+
+
+def test_labels_must_be_those_of_the_documents() -> None:
+    log, labels = _log("position-based", impressions=600)
+    with pytest.raises(DataError, match="labels must have one number for each of"):
+        scalar_test(log, labels=labels[:-1])
+
+
+def test_of_a_large_log_the_queries_with_the_most_impressions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, labels = _log("trust", impressions=6_000)
+    often = log.impressions + 1_000 * (log.queries < 5)
+    log = replace(log, impressions=often)
+    rows = int(log.lengths[log.queries < 5].sum())
+    monkeypatch.setattr(import_module("ultr.bias.scalar_test"), "MOST_ROWS", rows)
+    whole, few = (scalar_test(part, labels=labels, samples=9) for part in (log, log.select(log.queries < 5)))
+    assert isinstance(whole, ScalarTest)
+    assert (whole.documents, whole.impressions, whole.clicks) == (few.documents, few.impressions, few.clicks)
