@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ultr.data.layouts import read_layout
     from ultr.data.letor_like import letor_like
     from ultr.data.svmlight import read_svmlight
+    from ultr.diagnosis.diagnosis import diagnose
     from ultr.evaluation.comparison import compare
     from ultr.evaluation.counterfactual import counterfactual_value
     from ultr.evaluation.judged import evaluate
@@ -55,6 +56,7 @@ _HOMES = {
     "click_rate_propensities": "ultr.bias.propensities",
     "compare": "ultr.evaluation.comparison",
     "counterfactual_value": "ultr.evaluation.counterfactual",
+    "diagnose": "ultr.diagnosis.diagnosis",
     "evaluate": "ultr.evaluation.judged",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
@@ -82,6 +84,7 @@ __all__ = [
     "click_rate_propensities",
     "compare",
     "counterfactual_value",
+    "diagnose",
     "evaluate",
     "letor_like",
     "load",

@@ -49,7 +49,18 @@ def candidates(model: Path) -> Path:
 
 def test_help_names_every_command() -> None:
     text = ultr("--help").stdout
-    for command in ("demo", "simulate", "prepare", "methods", "train", "evaluate", "compare", "rank", "reproduce"):
+    for command in (
+        "demo",
+        "simulate",
+        "prepare",
+        "doctor",
+        "methods",
+        "train",
+        "evaluate",
+        "compare",
+        "rank",
+        "reproduce",
+    ):
         assert command in text
         assert "Example: ultr" in ultr(command, "--help").stdout.replace("`", "")
 

@@ -238,6 +238,8 @@ def _curve(
 
 
 def _attempt(name: str, structure: _Structure, cells: Cells, start: Doubles | None) -> Doubles | DataError:
+    if structure.count < 2:
+        return DataError("all documents were shown at one position; log some at others")
     try:
         if name in SWAP_ESTIMATORS:
             return SWAP_ESTIMATORS[name](structure.swaps(cells))

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from ultr.cli import compare, demo, evaluate, methods, prepare, rank, reproduce, simulate, train
+from ultr.cli import compare, demo, doctor, evaluate, methods, prepare, rank, reproduce, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
@@ -14,6 +14,7 @@ EXTRAS = {
     "torch": "train",
     "sklearn": "train",
     "matplotlib": "plots",
+    "jinja2": "plots",
     "lightgbm": "peers",
     "xgboost": "peers",
     "ibis": "prepare",
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("prepare")(prepare.prepare)
+app.command("doctor")(doctor.doctor)
 app.command("methods")(methods.methods)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)

@@ -40,7 +40,8 @@ class Drawing:
         drawn = drawn.replace(_INK, "currentColor")
         width, height = (72 * inches for inches in self.figure.get_size_inches())
         opening = (
-            f'<svg role="img" aria-label="{escape(self.description)}" class="drawing" style="max-width:{4 * width / 3:.0f}px" '
+            f'<svg role="img" aria-label="{escape(self.description)}" class="drawing" '
+            f'style="max-width:{4 * width / 3:.0f}px" '
             f'viewBox="0 0 {width:g} {height:g}" xmlns:xlink="http://www.w3.org/1999/xlink" fill="currentColor">'
         )
         return re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)

@@ -141,7 +141,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         documents=len(collapsed.features),
         features=len(names),
         clicks_elsewhere=elsewhere,
-        **tallies,
+        rows=tallies["rows"],
+        clicks=tallies["clicks"],
     )
     return Prepared(collapsed, summary)
 

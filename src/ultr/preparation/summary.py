@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from ultr.errors import DataError
+from ultr.files import read_json
 from ultr.preparation.columns import Columns
 from ultr.preparation.factors import FactorSummary
 
@@ -55,8 +60,22 @@ class Summary:
     queries: int
     documents: int
     features: int
+    empty_pages: int | None = None
+    """Kept pages without a click on a kept row; None = not counted."""
     clicks_elsewhere: int = 0
     """Clicks on documents that were not shown, which only logs of events have."""
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Summary | None:
+        """The summary that `prepare` wrote beside a log; None if there is none."""
+        path = Path(folder) / "summary.json"
+        if not path.exists():
+            return None
+        try:
+            return TypeAdapter(cls).validate_python(read_json(path))
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise DataError(f"{path} is wrong at {where!r}; prepare the log again") from error
 
     @property
     def collapse_ratio(self) -> float:
@@ -84,6 +103,7 @@ class Summary:
             "queries": self.queries,
             "documents": self.documents,
             "features": self.features,
+            "empty_pages": self.empty_pages,
             "clicks_elsewhere": self.clicks_elsewhere,
             "collapse_ratio": round(self.collapse_ratio, 4),
         }

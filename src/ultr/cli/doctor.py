@@ -1,0 +1,115 @@
+"""`ultr doctor`: what must be known about a click log before training on it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ultr.cli import options
+
+if TYPE_CHECKING:
+    from ultr.arrays import Doubles
+    from ultr.data.click_log import ClickLog
+    from ultr.diagnosis import Diagnosis
+    from ultr.preparation import Summary
+
+TONES = {"good": "green", "careful": "yellow", "bad": "red", "unknown": "dim"}
+
+
+def doctor(
+    log: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of a click log; or a raw log as `ultr prepare` reads it, if its columns are plain."
+        ),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(help="For a raw log: a TOML file with the names of columns, or yandex, sogou, trec2014, ubi."),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Model folder, to group documents by its scores where the log has no labels."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with all tables and plots to this file.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print the tables behind the answers too.")] = False,
+    samples: Annotated[int, typer.Option(help="Resamples for the intervals of the curves.")] = 200,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Examine a click log: how much there is, how biased it is, and whether it can be debiased.
+
+    Example: `ultr doctor log --html doctor.html`
+    """
+    from rich.console import Console
+
+    from ultr.diagnosis import diagnose, diagnosis_page
+
+    with Console(stderr=True).status(f"examining {log}") as status, tempfile.TemporaryDirectory() as work:
+        clicks, summary = _read(log, columns, Path(work))
+        status.update(f"examining {log}")
+        found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
+        if html is not None:
+            diagnosis_page(found).write(html)
+    if json:
+        from ultr.cli.output import print_json
+
+        print_json(found.as_json())
+        return
+    _print(found, full=full)
+    typer.echo(f"All tables and plots: {html}" if html else "Tables and plots: --html doctor.html; tables here: --full")
+
+
+def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary | None]:
+    """A saved click log with its summary, if it was prepared, or a raw one prepared on the way."""
+    from ultr.data.click_log import ClickLog
+    from ultr.errors import OptionError
+    from ultr.preparation import Summary, prepare
+
+    if (Path(log) / "manifest.json").is_file():
+        if columns is not None:
+            raise OptionError(f"{log} is prepared already; leave --columns out")
+        return ClickLog.load(log), Summary.read(log)
+    prepared = prepare(log, work / "log", columns=columns)
+    return prepared.log, prepared.summary
+
+
+def _scores(model: Path | None, log: ClickLog) -> Doubles | None:
+    if model is None:
+        return None
+    import numpy as np
+
+    from ultr.methods import load
+
+    offsets = np.array([0, len(log.features)], dtype=np.int64)
+    return load(model).score(log.features, offsets).astype(np.float64)
+
+
+def _print(found: Diagnosis, *, full: bool) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ultr.cli.output import print_table
+
+    console = Console()
+    console.print(Text(f"\n{found.headline}\n", style="bold"))
+    table = Table(box=SIMPLE, show_header=False, padding=(0, 1, 1, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for finding in found.findings:
+        answer = Text(f"{finding.question}\n", style="bold").append(finding.answer, style="not bold")
+        table.add_row(Text(str(finding.verdict), style=TONES[finding.verdict]), answer)
+    console.print(table)
+    if full:
+        for finding in found.findings:
+            for each in finding.tables:
+                print_table(each.rows, title=each.title or finding.name)
+    console.print(Text("What to do", style="bold"))
+    for number, step in enumerate(found.steps, start=1):
+        console.print(Text(f"{number}. {step}"))
+    typer.echo()

@@ -1,0 +1,125 @@
+"""What an engineer must know about a click log before training on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ultr.arrays import Doubles
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.dimension import Dimension
+from ultr.diagnosis.drift import Drift, no_time
+from ultr.diagnosis.entanglement import Entanglement
+from ultr.diagnosis.exposure import Exposure
+from ultr.diagnosis.finding import Finding, Verdict
+from ultr.diagnosis.linkage import Linkage
+from ultr.diagnosis.position_bias import PositionBias
+from ultr.diagnosis.volume import Volume
+from ultr.errors import DataError
+from ultr.preparation.summary import Summary
+
+FORMAT = "ultr diagnosis 1"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was measured; `findings` says what it means."""
+
+    source: str
+    volume: Volume
+    exposure: Exposure
+    drift: Drift | None
+    dimension: Dimension
+    linkage: Linkage
+    entanglement: Entanglement
+    position_bias: PositionBias
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """An answer to each question."""
+        return (
+            self.volume.finding(),
+            self.exposure.finding(),
+            no_time() if self.drift is None else self.drift.finding(),
+            self.dimension.finding(),
+            self.linkage.finding(),
+            self.entanglement.finding(),
+            self.position_bias.finding(),
+        )
+
+    @property
+    def headline(self) -> str:
+        """Whether the log can be debiased, and how, in one sentence."""
+        found = {finding.name: finding.verdict for finding in self.findings}
+        if found["volume"] is Verdict.BAD:
+            return "This log cannot be learned from as it is."
+        if Verdict.BAD in (found["identifiability"], found["features and position"]):
+            return "The bias of this log cannot be told from relevance as it is."
+        if not self.linkage.whole.connected:
+            return "This log can be debiased only as far as documents with similar features are alike."
+        answer = self.dimension.scalar.answer
+        if answer == "yes":
+            return "This log can be debiased, and nothing speaks against one number for each position."
+        if answer == "no":
+            return (
+                "This log can be debiased, but one number for each position is not enough: take vectors of dimension "
+                f"{self.dimension.suggested}."
+            )
+        return "This log can be debiased; whether one number for each position is enough, it does not tell."
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What to do, the gravest first, and how to train."""
+        order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
+        urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
+        steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
+        if self.volume.features:
+            dimension = self.dimension.suggested
+            steps.append(f"train: ultr train vectorization --dimension {dimension} --log {self.source} --out model")
+        return tuple(steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """Every answer and every number."""
+        return {
+            "format": FORMAT,
+            "log": self.source,
+            "headline": self.headline,
+            "steps": list(self.steps),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+def diagnose(
+    log: ClickLog,
+    *,
+    summary: Summary | None = None,
+    scores: Doubles | None = None,
+    samples: int = 200,
+    source: str = "log",
+    seed: int = 0,
+) -> Diagnosis:
+    """Examine a click log: how much there is, how biased it is, and whether it can be debiased.
+
+    `summary` is what `prepare` said about the raw rows; `scores`, one for each row of the log's features, are those of
+    any model, to group documents by relevance where nobody judged them. `samples` resamples give the intervals.
+
+    >>> from ultr import click_model, letor_like, simulate
+    >>> judged = letor_like(train_queries=50, validation_queries=1, test_queries=1).train
+    >>> found = diagnose(simulate(judged, click_model("trust"), impressions=20_000), samples=20)
+    >>> [f"{finding.name}: {finding.verdict}" for finding in found.findings][:2]
+    ['volume: careful', 'click rates: good']
+    """
+    if not log.lists or not len(log.documents):
+        raise DataError("the click log shows no document; there is nothing to examine")
+    if not log.clicks.any():
+        raise DataError("the click log has no click; there is nothing to examine")
+    return Diagnosis(
+        source=source,
+        volume=Volume.of(log, summary),
+        exposure=Exposure.of(log),
+        drift=Drift.of(log, seed=seed),
+        dimension=Dimension.of(log, scores=scores, seed=seed),
+        linkage=Linkage.of(log),
+        entanglement=Entanglement.of(log, seed=seed),
+        position_bias=PositionBias.of(log, samples=samples, seed=seed),
+    )

@@ -1,0 +1,101 @@
+"""Click rates by position and by every other bias factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.rates import Rates, click_rates
+
+
+@dataclass(frozen=True)
+class FactorRates:
+    """The click rate of each level of one bias factor."""
+
+    name: str
+    levels: tuple[str, ...]
+    rates: Rates
+
+    def table(self) -> FindingTable:
+        """A row for each level that was seen."""
+        rates = self.rates
+        return FindingTable(
+            f"click rate by {self.name}, 95 % intervals",
+            [
+                {
+                    self.name: level,
+                    "documents shown": f"{rates.impressions[row]:,}",
+                    "clicks": f"{rates.clicks[row]:,}",
+                    "rate": f"{rates.values[row]:.4f}",
+                    "low": f"{rates.low[row]:.4f}",
+                    "high": f"{rates.high[row]:.4f}",
+                }
+                for row, level in enumerate(self.levels)
+                if rates.impressions[row]
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Click rates by each bias factor, position first."""
+
+    factors: tuple[FactorRates, ...]
+
+    @classmethod
+    def of(cls, log: ClickLog) -> Exposure:
+        """The click rates of a log."""
+        return cls(
+            tuple(FactorRates(f.name, f.levels, click_rates(log, f.values, count=len(f.levels))) for f in log.factors)
+        )
+
+    def finding(self) -> Finding:
+        """How the click rate changes with where and how a document is shown."""
+        position, *others = self.factors
+        shown = np.flatnonzero(position.rates.impressions > 0)
+        first, last = shown[0], shown[-1]
+        rates = position.rates
+        top, bottom = rates.values[first], rates.values[last]
+        times = top / bottom if bottom > 0 else np.inf
+        falls = rates.low[first] > rates.high[last]
+        said = (
+            f"position {position.levels[first]} is clicked {_times(times)} as often as position "
+            f"{position.levels[last]} ({top:.3f} and {bottom:.3f}); how much of that is position and how much "
+            "relevance, rates do not say"
+        )
+        if not falls:
+            said = (
+                f"click rates do not fall from position {position.levels[first]} ({top:.3f}) to position "
+                f"{position.levels[last]} ({bottom:.3f})"
+            )
+        return Finding(
+            name="click rates",
+            question="How do click rates change with where and how a document is shown?",
+            verdict=Verdict.GOOD if falls else Verdict.CAREFUL,
+            answer=sentences([said, *(_of_factor(factor) for factor in others)]),
+            advice="" if falls else "Check that the column of the position is the place on the page, from the top.",
+            numbers={"factors": {f.name: {"levels": list(f.levels), **f.rates.as_json()} for f in self.factors}},
+            tables=tuple(factor.table() for factor in self.factors),
+        )
+
+
+def _of_factor(factor: FactorRates) -> str:
+    shown = np.flatnonzero(factor.rates.impressions > 0)
+    if len(shown) < 2:
+        return f"{factor.name} has one value only, so it can be left out"
+    values = factor.rates.values[shown]
+    high, low = shown[values.argmax()], shown[values.argmin()]
+    rates = factor.rates
+    if rates.low[high] <= rates.high[low]:
+        return f"the values of {factor.name} do not differ beyond chance"
+    return (
+        f"by {factor.name}, {factor.levels[high]} is clicked most ({rates.values[high]:.3f}) and {factor.levels[low]} "
+        f"least ({rates.values[low]:.3f})"
+    )
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if np.isfinite(ratio) else "infinitely"

@@ -1,0 +1,63 @@
+"""What an examination of a log says about one question: an answer in words, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """How an answer is meant."""
+
+    GOOD = "good"
+    CAREFUL = "careful"
+    """It can be trained on, if what the advice says is borne in mind."""
+    BAD = "bad"
+    """What is learned from the log as it is cannot be trusted."""
+    UNKNOWN = "unknown"
+    """The log does not tell."""
+
+
+@dataclass(frozen=True)
+class FindingTable:
+    """Rows of text under one title; the columns are the keys of the first row."""
+
+    title: str
+    rows: Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one question."""
+
+    name: str
+    question: str
+    verdict: Verdict
+    answer: str
+    advice: str = ""
+    """What to do; nothing where all is well."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """Every number behind the answer, as JSON has it."""
+    tables: tuple[FindingTable, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as plain values, without the tables: the numbers are their content."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "verdict": str(self.verdict),
+            "answer": self.answer,
+            "advice": self.advice,
+            **self.numbers,
+        }
+
+
+def sentences(parts: Sequence[str]) -> str:
+    """Parts as sentences one after the other.
+
+    >>> sentences(["there are few clicks", "", "log more of them"])
+    'There are few clicks. Log more of them.'
+    """
+    return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)

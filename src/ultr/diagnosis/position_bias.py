@@ -1,0 +1,123 @@
+"""Position-bias curves by every estimator, and what they agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.bias.curves import BiasCurves, Curve, bias_curves
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+
+BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
+"""The estimators that tell position from relevance, the one that is quoted first."""
+APART = 1.25
+"""Estimators of the same thing differ for certain if their intervals do, and it matters from this factor on."""
+
+
+@dataclass(frozen=True)
+class PositionBias:
+    """The curves of a log."""
+
+    curves: BiasCurves
+    positions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, log: ClickLog, *, samples: int = 200, seed: int = 0) -> PositionBias:
+        """The curves of a log by every estimator there is."""
+        return cls(bias_curves(log, samples=samples, seed=seed), log.factors[0].levels)
+
+    @property
+    def best(self) -> Curve | None:
+        """The curve to quote: of those that tell position from relevance, the first that can be estimated."""
+        return next((self.curves.of(name) for name in BY_SWAPS if self.curves.of(name).problem is None), None)
+
+    def disagreement(self) -> tuple[str, str, int] | None:
+        """The two estimators that differ most beyond their intervals, and at which position (from 0), if any do."""
+        usable = [self.curves.of(name) for name in BY_SWAPS if self.curves.of(name).problem is None]
+        worst, found = APART, None
+        for number, one in enumerate(usable):
+            for other in usable[number + 1 :]:
+                # An interval that reaches 0 has too few clicks to differ from anything.
+                apart = ((one.low > other.high) | (other.low > one.high)) & (np.minimum(one.low, other.low) > 0)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    factor = np.where(apart, np.maximum(one.values / other.values, other.values / one.values), 1)
+                place = int(np.nanargmax(factor))
+                if factor[place] > worst:
+                    worst, found = float(factor[place]), (one.estimator, other.estimator, place)
+        return found
+
+    def finding(self) -> Finding:
+        """How strong position bias is."""
+        name, question = "position bias", "How strong is position bias?"
+        numbers = {
+            "resampled": f"{self.curves.count:,} {self.curves.units}",
+            "curves": {
+                curve.estimator: {
+                    "values": curve.values.tolist(),
+                    "low": curve.low.tolist(),
+                    "high": curve.high.tolist(),
+                    "failed": curve.failed,
+                    "problem": curve.problem,
+                }
+                for curve in self.curves.curves
+            },
+        }
+        best, tables = self.best, (FindingTable("bias of each position over the first, 95 % intervals", self._rows()),)
+        if best is None:
+            problem = self.curves.of(BY_SWAPS[0]).problem or ""
+            return Finding(
+                name,
+                question,
+                Verdict.UNKNOWN,
+                sentences([f"no estimator can tell: {problem.partition(';')[0]}"]),
+                "Log some swaps, at best of adjacent positions, or bring propensities of your own.",
+                numbers,
+                tables,
+            )
+        raw = self.curves.of("click-rate")
+        last = len(best.values) - 1
+        said = (
+            f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
+            f"position {self.positions[0]} (95 % interval {best.low[last]:.2f}-{best.high[last]:.2f})"
+        )
+        if raw.problem is None:
+            said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+        differ = self.disagreement()
+        if differ is None:
+            return Finding(name, question, Verdict.GOOD, sentences([said, "the estimators agree"]), "", numbers, tables)
+        one, other, place = (self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2])
+        return Finding(
+            name,
+            question,
+            Verdict.CAREFUL,
+            sentences(
+                [
+                    said,
+                    f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
+                    f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
+                    "position does not describe these clicks",
+                ]
+            ),
+            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
+            numbers,
+            tables,
+        )
+
+    def _rows(self) -> list[dict[str, str]]:
+        usable = [curve for curve in self.curves.curves if curve.problem is None]
+        return [
+            {
+                "position": level,
+                **{
+                    curve.estimator: f"{curve.values[row]:.3f}\n{_bounds(curve.low[row], curve.high[row])}"
+                    for curve in usable
+                },
+            }
+            for row, level in enumerate(self.positions)
+        ]
+
+
+def _bounds(low: float, high: float) -> str:
+    return "" if np.isnan(low) else f"{low:.3f}-{high:.3f}".replace("0.", ".")

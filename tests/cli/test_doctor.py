@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from tests.cli.console import ultr
+from tests.diagnosis.logs import thorough
+from tests.preparation.test_log import GOOD, frame
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("doctor") / "log"
+    thorough(pages=4_000).save(folder)
+    return folder
+
+
+def test_a_log_is_examined_in_words_tables_and_a_page(log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "doctor.html"
+    text = ultr("doctor", log, "--samples", 5, "--full", "--html", page).stdout
+    assert "Can bias be told from relevance?" in text
+    assert "click rate by position" in text
+    assert "What to do" in text
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    again = json.loads(ultr("doctor", log, "--samples", 5, "--json").stdout)
+    assert again["log"] == str(log)
+    assert len(again["findings"]) == 7
+
+
+def test_a_raw_log_is_prepared_on_the_way_and_nothing_is_left(tmp_path: Path) -> None:
+    parquet.write_table(frame(GOOD), tmp_path / "raw.parquet")
+    found = json.loads(ultr("doctor", tmp_path / "raw.parquet", "--samples", 5, "--json").stdout)
+    assert found["findings"][0]["pages"] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "there is no file nowhere"),
+        (["LOG", "--columns", "yandex"], "prepared already; leave --columns out"),
+        (["LOG", "--samples", 0], "samples must be"),
+        (["LOG", "--model", "nowhere"], "nowhere"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(log: Path, arguments: list[object], message: str, tmp_path: Path) -> None:
+    given = [log if argument == "LOG" else argument for argument in arguments]
+    error = ultr("doctor", *given, "--html", tmp_path / "page.html", expect=2).stderr
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())

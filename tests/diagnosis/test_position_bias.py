@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+from tests.diagnosis.logs import THETA, thorough
+
+from ultr.bias.curves import BiasCurves, Curve
+from ultr.diagnosis import Verdict
+from ultr.diagnosis.position_bias import PositionBias
+
+
+def curve(name: str, values: list[float], *, spread: float = 0.1) -> Curve:
+    array = np.array(values)
+    return Curve(name, array, array * (1 - spread), array * (1 + spread), 0.0, None)
+
+
+def bias(*curves: Curve) -> PositionBias:
+    return PositionBias(BiasCurves(curves, "queries", 100, 0.95), ("1", "2", "3"))
+
+
+def all_of(values: list[float], **others: list[float]) -> PositionBias:
+    names = ("click-rate", "pivot", "adjacent-chain", "all-pairs", "em")
+    return bias(*(curve(name, others.get(name.replace("-", "_"), values)) for name in names))
+
+
+def test_position_based_clicks_give_their_curve_and_the_estimators_agree() -> None:
+    found = PositionBias.of(thorough(), samples=40)
+    assert found.best is not None
+    assert found.best.estimator == "all-pairs"
+    np.testing.assert_allclose(found.best.values, THETA, atol=0.03)
+    assert found.disagreement() is None
+    finding = found.finding()
+    assert finding.verdict is Verdict.GOOD
+    assert "estimators agree" in finding.answer
+
+
+def test_estimators_that_differ_beyond_their_intervals_are_named() -> None:
+    found = all_of([1, 0.5, 0.2], pivot=[1, 0.5, 0.4])
+    assert found.disagreement() == ("all-pairs", "pivot", 2)
+    finding = found.finding()
+    assert finding.verdict is Verdict.CAREFUL
+    assert "at position 3, all-pairs says 0.20 and pivot 0.40" in finding.answer
+
+
+def test_an_interval_that_reaches_zero_differs_from_nothing() -> None:
+    assert all_of([1, 0.5, 0.2], pivot=[1, 0.5, 0.0]).disagreement() is None
+
+
+def test_without_swaps_no_estimator_can_tell() -> None:
+    found = PositionBias.of(thorough(swaps=False), samples=2)
+    assert found.best is None
+    finding = found.finding()
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "no estimator can tell" in finding.answer.lower()
+    assert finding.numbers["curves"]["click-rate"]["problem"] is None

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.rates import click_rates, units_of, wilson
+
+
+def log_of(clicks: list[int], *, queries: list[int], impressions: int = 100) -> ClickLog:
+    """One document a list."""
+    return ClickLog.of(
+        features=np.zeros((len(clicks), 0)),
+        documents=np.arange(len(clicks)),
+        offsets=np.arange(len(clicks) + 1),
+        clicks=clicks,
+        impressions=[impressions] * len(clicks),
+        queries=queries,
+    )
+
+
+def test_rates_are_clicks_over_impressions_and_unknown_where_nothing_was_shown() -> None:
+    log = log_of([10, 30, 0], queries=[1, 2, 3])
+    rates = click_rates(log, np.array([0, 0, 2]), count=3)
+    assert rates.impressions.tolist() == [200, 0, 100]
+    assert rates.clicks.tolist() == [40, 0, 0]
+    np.testing.assert_allclose(rates.values, [0.2, np.nan, 0])
+    assert np.isnan(rates.low[1])
+    assert rates.low[2] == 0
+    assert 0.03 < rates.high[2] < 0.04
+
+
+def test_intervals_cover_the_true_rate_where_queries_differ() -> None:
+    """The plain interval of Wilson covers a third of the time here."""
+    random = np.random.default_rng(0)
+    inside, plain = 0, 0
+    for _ in range(400):
+        chances = random.beta(1, 9, size=60)
+        log = log_of(random.binomial(400, chances).tolist(), queries=list(range(60)), impressions=400)
+        rates = click_rates(log, np.zeros(60, dtype=np.int64), count=1)
+        inside += int(rates.low[0] <= 0.1 <= rates.high[0])
+        low, high = wilson(rates.values, rates.impressions.astype(np.float64))
+        plain += int(low[0] <= 0.1 <= high[0])
+    assert 0.91 <= inside / 400 <= 0.98
+    assert plain / 400 < 0.5
+
+
+def test_lists_are_what_differs_by_chance_where_queries_are_few() -> None:
+    assert units_of(log_of([1] * 5, queries=[7, 7, 7, 8, 8])).tolist() == [0, 1, 2, 3, 4]
+    many = log_of([1] * 60, queries=[number // 2 for number in range(60)])
+    assert len(np.unique(units_of(many))) == 30

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.diagnosis.logs import summary, thorough
+
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis import Verdict
+from ultr.diagnosis.volume import Volume
+
+
+@pytest.fixture
+def volume() -> Volume:
+    return Volume.of(thorough(), summary())
+
+
+def test_counts_are_those_of_the_pages() -> None:
+    log = ClickLog.of(
+        features=np.zeros((4, 0)),
+        documents=[0, 1, 2, 0, 1, 3],
+        offsets=[0, 3, 5, 6],
+        clicks=[5, 0, 1, 2, 2, 0],
+        impressions=[10, 4, 6],
+        queries=["a", "a", "b"],
+    )
+    volume = Volume.of(log)
+    assert (volume.pages, volume.lists, volume.queries, volume.documents) == (20, 3, 2, 4)
+    assert (volume.shown, volume.clicks) == (44, 10)
+    assert volume.heaviest_query == 14 / 20
+    assert (volume.shortest, volume.longest, volume.longest_share) == (1, 3, 0.5)
+    # The short ones end at position 2 (4 pages) and 1 (6 pages); above others, position 1 has 7 of 14, 2 has 0 of 10.
+    assert (volume.short_pages, volume.short_end_rate) == (10, 0.2)
+    assert volume.short_end_expected == pytest.approx((4 * 0 + 6 * 0.5) / 10)
+    assert volume.empty_pages is None
+
+
+def test_a_large_log_of_many_queries_is_enough(volume: Volume) -> None:
+    finding = volume.finding()
+    assert finding.verdict is Verdict.GOOD
+    assert finding.advice == ""
+    assert finding.answer.startswith("40,000 pages of 200 queries")
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "sentence"),
+    [
+        ({"clicks": 999}, Verdict.BAD, "too few to learn from"),
+        ({"clicks": 1_000}, Verdict.CAREFUL, "1,000 clicks are few"),
+        ({"queries": 99}, Verdict.CAREFUL, "99 queries are few"),
+        ({"heaviest_query": 0.42}, Verdict.CAREFUL, "one query has 42%"),
+        ({"empty_pages": 0}, Verdict.CAREFUL, "no page is without a click"),
+        ({"put_aside": {"no query": 30_000}}, Verdict.CAREFUL, "7.5% of the raw rows were put aside"),
+        (
+            {"short_pages": 100, "short_end_rate": 0.97, "short_end_expected": 0.2},
+            Verdict.BAD,
+            "only down to their last click",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(volume: Volume, change: dict[str, object], verdict: Verdict, sentence: str) -> None:
+    finding = replace(volume, **change).finding()  # type: ignore[arg-type]
+    assert finding.verdict is verdict
+    assert sentence.lower() in finding.answer.lower()
+    assert finding.advice
+
+
+def test_pages_logged_down_to_the_last_click_are_found() -> None:
+    random = np.random.default_rng(0)
+    clicks = random.random((3_000, 5)) < [0.5, 0.3, 0.2, 0.1, 0.05]
+    last = np.where(clicks.any(axis=1), 5 - clicks[:, ::-1].argmax(axis=1), 5)
+
+    def log(lengths: np.ndarray) -> ClickLog:
+        return ClickLog.of(
+            features=np.zeros((5, 0)),
+            documents=np.concatenate([np.arange(length) for length in lengths]),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            clicks=np.concatenate([row[:length] for row, length in zip(clicks, lengths, strict=True)]),
+            queries=np.arange(3_000) % 300,
+        )
+
+    assert Volume.of(log(last)).cut_after_clicks
+    assert not Volume.of(log(random.integers(1, 6, size=3_000))).cut_after_clicks
