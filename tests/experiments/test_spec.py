@@ -125,6 +125,12 @@ def test_an_experiment_without_a_quick_form_says_so(tmp_path: Path) -> None:
         ("dimension = [1, 2]", "dimension = []", "grid needs values for dimension"),
         ("noise = 0.5", "noise = inf", "finite number"),
         ('analysis = "table"', 'analysis = "embeddings"', "does not go with the method click"),
+        ('analysis = "table"', 'analysis = "selection"', "needs validation = "),
+        (
+            'analysis = "table"\nclicks = ["trust"]',
+            'analysis = "selection"\nvalidation = ["clicks"]\n[[methods]]\nlabel = "L"\nmethod = "label"',
+            "which label does not foretell",
+        ),
         ('analysis = "table"', 'analysis = "projection"', "does not go with the method click"),
         ('method = "click"', 'method = "xgboost"\noptions = { trees = "many" }', "trees must be an integer"),
         ('method = "click"', 'method = "xgboost"\noptions = { debias = true }', "option of a peer must be one of"),

@@ -105,6 +105,8 @@ def test_its_click_probability_is_propensity_times_relevance(small_log: ClickLog
     g = 1 / (1 + np.e)
     for position, theta in ((1, 0.8), (2, 0.4), (3, 0.2), (10, 0.2)):
         np.testing.assert_allclose(chances[small_log.positions == position], theta * g, rtol=1e-6)
+    relevance = ranker.relevance(small_log.features)[small_log.documents]
+    np.testing.assert_allclose(chances, ranker.propensities()[small_log.positions - 1] * relevance, rtol=1e-6)
     # Ten documents: 0.8 + 0.4 + 8 * 0.2 = 2.8 propensities share out the clicks.
     np.testing.assert_allclose(ranker.click_shares(small_log)[:3], [0.8 / 2.8, 0.4 / 2.8, 0.2 / 2.8], rtol=1e-6)
 

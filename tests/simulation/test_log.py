@@ -9,7 +9,7 @@ from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
-from ultr.simulation import ceiling_scores, simulate, simulate_log
+from ultr.simulation import ceiling_scores, simulate, simulate_log, simulate_more
 
 every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
 
@@ -108,6 +108,24 @@ def test_the_seed_decides_the_sessions_and_equal_lists_are_summed() -> None:
     assert logs[0].clicks.tolist() != logs[2].clicks.tolist()
     assert logs[0].lists == judged.queries
     assert logs[0].impressions.sum() == 5_000
+
+
+@every_model
+def test_more_impressions_show_the_same_lists_with_clicks_of_their_own(name: str) -> None:
+    judged, model = separable(30), click_model(name)
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(judged, model, scores=scores, impressions=3_000, rankings=2, noise=0.5, pairs=True)
+    more = simulate_more(log, judged, model, share=10**6)
+    assert (more.documents == log.documents).all()
+    assert (more.impressions == log.impressions * 10**6).all()
+    assert more.pair_clicks is None
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
+    exact = model.probabilities(labels, max_label=4)[ragged.mask(log.offsets, width=model.positions)]
+    np.testing.assert_allclose(more.clicks / np.repeat(more.impressions, more.lengths), exact, atol=1e-3)
+    assert simulate_more(log, judged, model, share=1e-9).impressions.max() == 1
+    again = simulate_more(log, judged, model, share=1.0)
+    assert (again.clicks != log.clicks).any()
+    assert (again.clicks != simulate_more(log, judged, model, share=1.0, seed=1).clicks).any()
 
 
 def test_the_lists_are_the_top_of_the_scores() -> None:

@@ -81,7 +81,7 @@ class Found:
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
-    scene = _scene(run.source, run.clicks, run.simulation, run.seed)
+    scene = scene_of(run)
     test = scene.splits.test
     method = run.contender.method
     if method == "ranking-svm":
@@ -91,7 +91,7 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     log: ClickLog = scene.log
     validation: ClickLog | JudgedLists = scene.splits.validation
     if run.validation == "clicks":
-        log, validation = scene.log.split(HELD_OUT, seed=run.seed)
+        log, validation = scene.split()
     if method in PEERS:
         started = time.perf_counter()
         peer = PEERS[method].with_options(**run.contender.options).fit(log, validation=validation, seed=run.seed)
@@ -111,7 +111,7 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scene:
+class Scene:
     """What the runs of one seed and click setting share."""
 
     splits: Splits
@@ -121,6 +121,10 @@ class _Scene:
     svm: RankingSVM
     svm_seconds: float
     log: ClickLog
+
+    def split(self) -> tuple[ClickLog, ClickLog]:
+        """What is trained on and what chooses the weights, where that is done by clicks."""
+        return self.log.split(HELD_OUT, seed=self.seed)
 
     def randomised_propensities(self) -> Doubles:
         """Propensities from a second log whose rankings are random."""
@@ -135,8 +139,13 @@ class _Scene:
         return click_rate_propensities(log)
 
 
+def scene_of(run: Run) -> Scene:
+    """The data and clicks of a run; the last ones that were asked for are kept."""
+    return _scene(run.source, run.clicks, run.simulation, run.seed)
+
+
 @lru_cache(maxsize=1)
-def _scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> _Scene:
+def _scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Scene:
     splits, model = source.read(), click_model(clicks)
     started = time.perf_counter()
     svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)
@@ -151,4 +160,4 @@ def _scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> _S
         pairs=simulation.pairs,
         seed=seed,
     )
-    return _Scene(splits, model, simulation, seed, svm, svm_seconds, log)
+    return Scene(splits, model, simulation, seed, svm, svm_seconds, log)

@@ -26,7 +26,9 @@ REFERENCES = ("ranking-svm", "click-model")
 
 Options: TypeAlias = dict[str, Any]
 Choice: TypeAlias = Literal["labels", "clicks"]
-Analysis: TypeAlias = Literal["table", "dimension", "embeddings", "projection", "inference-time", "click-matrix"]
+Analysis: TypeAlias = Literal[
+    "table", "dimension", "embeddings", "projection", "inference-time", "click-matrix", "selection"
+]
 
 
 class _Table(BaseModel):
@@ -202,10 +204,21 @@ class Spec(_Table):
                 raise OptionError(f"analysis {self.analysis} does not go with the method {contender.method}")
             if contender.method == "pair-debias" and not self.simulation.pairs and self.analysis != "inference-time":
                 raise OptionError("pair-debias needs pairs = true in [simulation]")
+        if self.analysis == "selection":
+            self._check_selection()
         if self.analysis == "dimension" and any(each.options.get("dimension") == "auto" for each in contenders):
             raise OptionError("analysis dimension draws a curve over numbers; leave dimension = 'auto' out")
         if self.analysis == "embeddings" and any(each.options.get("dimension") != 2 for each in contenders):
             raise OptionError("analysis embeddings needs dimension = 2 in the options of every method")
+
+    def _check_selection(self) -> None:
+        if self.validation != ("clicks",) or "nDCG@10" not in self.measures:
+            raise OptionError('analysis selection needs validation = ["clicks"] and nDCG@10 among the measures')
+        for contender in self.contenders():
+            if contender.method not in METHODS or contender.method == "label":
+                raise OptionError(f"analysis selection chooses by clicks, which {contender.method} does not foretell")
+            if contender.options.get("dimension") == "auto":
+                raise OptionError("analysis selection tries dimension = 'auto' on the dimensions that are given")
 
     def with_seeds(self, seeds: Sequence[int]) -> Spec:
         """The same experiment with other seeds."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from ultr import checks
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Floats
 from ultr.losses import click_likelihood_loss
 from ultr.methods.estimator import Estimator
 from ultr.methods.network import PointwiseClickNetwork, Shape
@@ -104,6 +105,13 @@ class RegressionEM(Estimator):
                 update=lambda batch: network.update_propensities(batch, self.em_rate),
             )
         ]
+
+    def relevance(self, features: Floats) -> Doubles:
+        """theta_1 g(x) of each document: the probability of a click in the first place, times `propensities` below."""
+        self.check_fitted()
+        assert isinstance(self.network_, RegressionNetwork)
+        g: Doubles = 1 / (1 + np.exp(-self.score(features).astype(np.float64)))
+        return float(self.network_.propensities[0]) * g
 
     def propensities(self) -> Doubles:
         """The learned propensities by position, that of the first set to 1: clicks fix them only up to a factor."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ultr import checks
@@ -84,6 +86,18 @@ def simulate_log(
         grades=Grades(judged.labels.astype(np.int32), tuple(str(grade) for grade in range(judged.max_label + 1))),
     )
     return log.collapse()
+
+
+def simulate_more(log: ClickLog, judged: JudgedLists, model: ClickModel, *, share: float, seed: int = 0) -> ClickLog:
+    """New impressions of the lists of a log simulated from `judged`, `share` as many and at least one of each.
+
+    Held-out pages, which a summed log that counts pairs cannot be split into.
+    """
+    each = np.maximum(np.rint(log.impressions * share).astype(np.int64), 1)
+    labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
+    counts = model.counts(labels, each, generator(seed, "more clicks"), max_label=judged.max_label)
+    clicks = counts[ragged.mask(log.offsets, width=model.positions)]
+    return replace(log, impressions=each, clicks=clicks, pair_clicks=None)
 
 
 def _draw_sessions(

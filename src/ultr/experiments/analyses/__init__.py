@@ -7,6 +7,7 @@ from ultr.experiments.analyses.dimension import dimension
 from ultr.experiments.analyses.embeddings import embeddings
 from ultr.experiments.analyses.inference_time import inference_time
 from ultr.experiments.analyses.projection import projection
+from ultr.experiments.analyses.selection import selection
 from ultr.experiments.analyses.table import table
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
@@ -18,6 +19,7 @@ ANALYSES: dict[str, Callable[[Experiment], Findings]] = {
     "projection": projection,
     "inference-time": inference_time,
     "click-matrix": click_matrix,
+    "selection": selection,
 }
 
 __all__ = ["ANALYSES"]

@@ -1,0 +1,106 @@
+"""How much it costs to choose a ranker without labels: regret against the one that labels would have picked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ultr.arrays import Doubles
+from ultr.experiments.experiment import Experiment
+from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.tables import Row, figure, spread
+from ultr.experiments.trial import MEASURE, RANDOM, RIGHT, UNSURE, WRONG, Scores, Trial, is_default, trial_of
+from ultr.methods.vectorization import Vectorization
+
+LEVEL = 0.05
+NOTES = (
+    f"Regret: how much higher the test {MEASURE} of the best candidate is than that of the chosen one; mean ± standard "
+    "deviation over folds and seeds. *queries*: by clicks on queries held out of training, which also chose the "
+    "weights of each candidate. *pages*: by as many new impressions of the lists trained on. Values have propensities "
+    "from all swaps of the log, and rank the shown documents.",
+    "Which of two: pairs of methods whose labels differ by more than two standard errors, and how often the 95 % "
+    "interval on held-out queries names the better one, names the worse one, or holds 0.",
+)
+
+
+def selection(experiment: Experiment) -> Findings:
+    """Regrets of choosing a method, and of choosing a dimension."""
+    spec = experiment.spec
+    trials = {clicks: _trials(experiment, clicks) for clicks in spec.clicks}
+    contests = {
+        "which method": [each.label for each in experiment.contenders() if is_default(each)],
+        "which dimension": [each.label for each in experiment.contenders() if each.method == Vectorization.name],
+    }
+    tables, content = [], []
+    for title, candidates in contests.items():
+        if len(candidates) < 2:
+            continue
+        regrets = {clicks: [trial.regrets(candidates) for trial in found] for clicks, found in trials.items()}
+        tables.append(TitledTable(f"{title}: regret in {MEASURE}", _rows(regrets)))
+        content.append({"contest": title, "candidates": candidates, "regrets": regrets})
+    tables.append(TitledTable("which of two methods", _verdict_rows(trials)))
+    qualities = {clicks: [trial.quality for trial in found] for clicks, found in trials.items()}
+    tables.append(TitledTable(f"{MEASURE} of the candidates", _quality_rows(qualities)))
+    whole: dict[str, Any] = {
+        "contests": content,
+        "qualities": qualities,
+        "verdicts": {clicks: [trial.verdicts for trial in found] for clicks, found in trials.items()},
+        "rank_p_values": {clicks: [trial.rank_p_value for trial in found] for clicks, found in trials.items()},
+    }
+    return Findings(spec.title, tables, NOTES, whole)
+
+
+def _trials(experiment: Experiment, clicks: str) -> list[Trial]:
+    """One for each seed and fold."""
+    found = [experiment.outcomes(each, clicks, "clicks") for each in experiment.contenders()]
+    return [trial_of(outcomes) for outcomes in zip(*found, strict=True)]
+
+
+def _verdict_rows(trials: Mapping[str, Sequence[Trial]]) -> list[Row]:
+    rows = []
+    for clicks, found in trials.items():
+        tested = [trial.rank_p_value for trial in found if trial.rank_p_value is not None]
+        rejected = f"{sum(value <= LEVEL for value in tested)} of {len(tested)}"
+        for name in found[0].verdicts:
+            verdicts = [verdict for trial in found for verdict in trial.verdicts.get(name, ())]
+            shares = {kind: f"{verdicts.count(kind) / max(len(verdicts), 1):.0%}" for kind in (RIGHT, WRONG, UNSURE)}
+            row = {"clicks": clicks, "one propensity a position rejected": rejected, "by": name}
+            rows.append(row | {"pairs": str(len(verdicts))} | shares)
+    return rows
+
+
+def _rows(regrets: Mapping[str, Sequence[Scores]]) -> list[Row]:
+    """A row for each way to choose, the best on average first."""
+    ways = [
+        way
+        for way in regrets[next(iter(regrets))][0]
+        if all(way in each for found in regrets.values() for each in found)
+    ]
+    everything = {way: np.array([each[way] for found in regrets.values() for each in found]) for way in ways}
+    rows = []
+    for way in sorted(ways, key=lambda way: everything[way].mean()):
+        row = {"chosen by": way}
+        for clicks, found in regrets.items():
+            row[clicks] = _spread(np.array([each[way] for each in found]))
+        row |= {
+            "all": _spread(everything[way]),
+            "worst": figure(everything[way].max()),
+            "best picked": "" if way == RANDOM else f"{np.mean(everything[way] == 0):.0%}",
+        }
+        rows.append(row)
+    return rows
+
+
+def _quality_rows(qualities: Mapping[str, Sequence[Scores]]) -> list[Row]:
+    labels = list(qualities[next(iter(qualities))][0])
+    return [
+        {"ranker": label}
+        | {clicks: _spread(np.array([each[label] for each in found])) for clicks, found in qualities.items()}
+        for label in labels
+    ]
+
+
+def _spread(values: Doubles) -> str:
+    return spread(float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else float("nan"))

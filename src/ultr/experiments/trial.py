@@ -1,0 +1,165 @@
+"""What one log says about the rankers trained on it, by every criterion that needs no labels, and what labels say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from ultr.arrays import Doubles
+from ultr.bias import ResampledPropensities, estimate_propensities
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
+from ultr.evaluation.comparison import value_difference
+from ultr.evaluation.placement import Ranking
+from ultr.experiments.run import HELD_OUT, Scene, scene_of
+from ultr.experiments.spec import Contender
+from ultr.experiments.store import Outcome
+from ultr.methods import load
+from ultr.methods.dimension import choose_dimension
+from ultr.methods.estimator import Estimator
+from ultr.methods.regression_em import RegressionEM
+from ultr.methods.vectorization import Vectorization
+from ultr.metrics import Interval, paired_lead
+from ultr.simulation.log import simulate_more
+
+MEASURE = "nDCG@10"
+RANDOM, AUTO = "random choice", 'dimension="auto"'
+QUERIES, PAGES = "queries", "pages"
+VALUE, LIKELIHOOD, IN_LISTS = "value (ips)", "likelihood of clicks and skips", "likelihood in lists"
+RIGHT, WRONG, UNSURE = "better one named", "worse one named", "cannot tell"
+RESAMPLES = 100
+SURE = 0.1
+"""Where doubly robust values clip the examination; lower, they hardly differ from plain ones."""
+
+Scores = dict[str, float]
+"""By label of the candidate; higher is better."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one log says about the candidates trained on it, and what the labels say."""
+
+    quality: Scores
+    criteria: dict[str, Scores]
+    """By name; a criterion that the log does not allow is left out."""
+    chosen: dict[str, str]
+    """By name, what rules that are more than a maximum choose."""
+    verdicts: dict[str, list[str]]
+    """By criterion, for each pair of methods that labels tell apart: whether its interval does so, too."""
+    rank_p_value: float | None
+    """Of one propensity a position, by documents shown at several; None where the log does not allow the test."""
+
+    def regrets(self, candidates: Sequence[str]) -> Scores:
+        """What each way to choose loses among these candidates."""
+        best = max(self.quality[label] for label in candidates)
+        picked = {name: max(candidates, key=scores.__getitem__) for name, scores in self.criteria.items()}
+        picked |= {name: label for name, label in self.chosen.items() if label in candidates}
+        picked |= {f"always {label}": label for label in candidates}
+        mean = float(np.mean([self.quality[label] for label in candidates]))
+        return {name: best - self.quality[label] for name, label in picked.items()} | {RANDOM: best - mean}
+
+
+def is_default(contender: Contender) -> bool:
+    """Whether it stands for its method: of Vectorization, the dimension that it has by default."""
+    return bool(contender.options.get("dimension", Vectorization.dimension) == Vectorization.dimension)
+
+
+def trial_of(outcomes: Sequence[Outcome]) -> Trial:
+    """The trial of the rankers of one seed, fold and click setting."""
+    scene = scene_of(outcomes[0].run)
+    trained, queries = scene.split()
+    pages = simulate_more(trained, scene.splits.train, scene.model, share=HELD_OUT / (1 - HELD_OUT), seed=scene.seed)
+    rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
+    measure = outcomes[0].run.measures.index(MEASURE)
+    criteria: dict[str, Scores] = {}
+    chosen: dict[str, str] = {}
+    for where, log in ((QUERIES, queries), (PAGES, pages)):
+        fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
+        criteria[f"{LIKELIHOOD}, {where}"] = {
+            label: float(fit.totals.sum() / fit.shown.sum()) for label, fit in fits.items()
+        }
+        criteria[f"{IN_LISTS}, {where}"] = {
+            label: float(fit.list_totals.sum() / fit.clicks.sum()) for label, fit in fits.items()
+        }
+        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, scene, log).items()}
+        by_dimension = {
+            each.dimension_: (label, each.click_shares)
+            for label, each in rankers.items()
+            if isinstance(each, Vectorization)
+        }
+        if len(by_dimension) > 1:
+            best, _ = choose_dimension({length: shares for length, (_, shares) in by_dimension.items()}, log)
+            chosen[f"{AUTO}, {where}"] = by_dimension[best][0]
+    values = {outcome.run.contender.label: outcome.values[measure] for outcome in outcomes}
+    methods = {outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)}
+    return Trial(
+        quality={label: float(np.nanmean(each)) for label, each in values.items()},
+        criteria=criteria,
+        chosen=chosen,
+        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, scene, queries),
+        rank_p_value=Assumption.of_log(scene.log, seed=scene.seed).p_value,
+    )
+
+
+def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> dict[str, Scores]:
+    """Counterfactual values on a log; none where the swaps do not tell the propensities."""
+    try:
+        theta = estimate_propensities(scene.log)
+    except DataError:
+        return {}
+    valuations = {
+        VALUE: Valuation(theta),
+        "value (self-normalised)": Valuation(theta, "self-normalised"),
+        "value (ips, dcg)": Valuation(theta, utility="dcg"),
+    }
+    judge = next((each for each in rankers.values() if isinstance(each, RegressionEM)), None)
+    if judge is not None:
+        valuations["value (doubly robust)"] = Valuation(
+            theta, "doubly-robust", smallest=SURE, relevance=judge.relevance(log.features)
+        )
+    evidence = Evidence.of(log)
+    scores = {
+        label: ranker.score(evidence.features[evidence.documents], evidence.offsets)
+        for label, ranker in rankers.items()
+    }
+    return {
+        name: {label: valuation.of_scores(each, evidence).value for label, each in scores.items()}
+        for name, valuation in valuations.items()
+    }
+
+
+def _verdicts(
+    rankers: Mapping[str, Estimator], values: Mapping[str, Doubles], scene: Scene, log: ClickLog
+) -> dict[str, list[str]]:
+    """What intervals on held-out queries say about each pair that labels tell apart."""
+    evidence = Evidence.of(log)
+    placed = {
+        label: [(Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence), evidence)]
+        for label, ranker in rankers.items()
+    }
+    fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
+    try:
+        theta = ResampledPropensities.of_log(scene.log, samples=RESAMPLES, seed=scene.seed)
+    except DataError:
+        theta = None
+    names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)
+    verdicts: dict[str, list[str]] = {name: [] for name in names}
+    for first, second in permutations(rankers, 2):
+        known = ~np.isnan(values[first])
+        if not paired_lead(values[first][known], values[second][known], np.ones(known.sum())).beyond_noise:
+            continue
+        verdicts[LIKELIHOOD].append(_verdict(fits[first].against(fits[second])))
+        verdicts[IN_LISTS].append(_verdict(fits[first].against_in_lists(fits[second])))
+        if theta is not None:
+            valuation = Valuation(theta.estimate)
+            lead = value_difference(placed[first], placed[second], log, valuation=valuation, propensities=theta)
+            verdicts[VALUE].append(_verdict(lead))
+    return verdicts
+
+
+def _verdict(lead: Interval) -> str:
+    return RIGHT if lead.low > 0 else WRONG if lead.high < 0 else UNSURE

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ultr.bias import estimate_propensities
+from ultr.evaluation import click_fit, counterfactual_value
+from ultr.experiments.experiment import Experiment
+from ultr.experiments.reproduce import reproduce
+from ultr.experiments.run import scene_of
+from ultr.experiments.spec import read_spec
+from ultr.experiments.trial import PAGES, QUERIES, RANDOM, Trial, trial_of
+from ultr.methods import load
+from ultr.methods.dimension import choose_dimension
+
+SPEC = """
+title = "small"
+analysis = "selection"
+clicks = ["position-based"]
+validation = ["clicks"]
+seeds = [0, 1]
+[simulation]
+impressions = 20_000
+svm_share = 0.1
+rankings = {}
+noise = 0.5
+[data.letor-like]
+queries = 250
+training = {{ hidden = [8], steps = 10, evaluate_every = 5, batch_size = 32 }}
+[[methods]]
+label = "Click"
+method = "click"
+[[methods]]
+label = "EM"
+method = "regression-em"
+[[methods]]
+label = "V"
+method = "vectorization"
+grid = {{ dimension = [1, 2, 3] }}
+"""
+
+
+def _write(folder: Path, rankings: int = 4) -> str:
+    path = folder / "small.toml"
+    path.write_text(SPEC.format(rankings))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Path]:
+    folder = tmp_path_factory.mktemp("selection")
+    name = _write(folder)
+    reproduce(name, out=folder / "out", workers=1)
+    return Experiment.of(read_spec(name), None, folder / "out" / "runs"), folder / "out" / "small"
+
+
+@pytest.fixture(scope="module")
+def trial(done: tuple[Experiment, Path]) -> Trial:
+    return trial_of([done[0].outcomes(each, "position-based", "clicks")[0] for each in done[0].contenders()])
+
+
+TRIAL = Trial(
+    quality={"a": 0.5, "b": 0.7, "c": 0.6},
+    criteria={"likelihood": {"a": 3.0, "b": 1.0, "c": 2.0}},
+    chosen={"rule": "c"},
+    verdicts={},
+    rank_p_value=None,
+)
+
+
+def test_regret_is_what_the_best_candidate_has_over_the_chosen_one() -> None:
+    regrets = TRIAL.regrets(["a", "b", "c"])
+    expected = {"likelihood": 0.2, "rule": 0.1, "always a": 0.2, "always b": 0, "always c": 0.1, RANDOM: 0.1}
+    assert regrets == pytest.approx(expected)
+    # Among fewer candidates the best is another one, and a rule that chose none of them is silent.
+    assert TRIAL.regrets(["b", "c"]) == pytest.approx(
+        {"likelihood": 0.1, "rule": 0.1, "always b": 0, "always c": 0.1, RANDOM: 0.05}
+    )
+    assert "rule" not in TRIAL.regrets(["a", "b"])
+
+
+def test_every_criterion_is_that_of_the_kept_models_on_what_they_did_not_learn_from(
+    done: tuple[Experiment, Path], trial: Trial
+) -> None:
+    experiment = done[0]
+    outcomes = [experiment.outcomes(each, "position-based", "clicks")[0] for each in experiment.contenders()]
+    scene = scene_of(outcomes[0].run)
+    trained, queries = scene.split()
+    rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
+    assert {ranker.data_fingerprint_ for ranker in rankers.values()} == {trained.fingerprint()}
+    for label, ranker in rankers.items():
+        fit = click_fit(ranker, queries)
+        assert trial.criteria[f"likelihood in lists, {QUERIES}"][label] == pytest.approx(fit.list_log_likelihood)
+        assert trial.criteria[f"likelihood of clicks and skips, {QUERIES}"][label] == pytest.approx(fit.log_likelihood)
+        value = counterfactual_value(ranker, queries, propensities=estimate_propensities(scene.log))
+        assert trial.criteria[f"value (ips), {QUERIES}"][label] == pytest.approx(value.value)
+    shares = {length: rankers[f"V d={length}"].click_shares for length in (1, 2, 3)}
+    assert trial.chosen[f'dimension="auto", {QUERIES}'] == f"V d={choose_dimension(shares, queries)[0]}"
+    assert trial.rank_p_value is not None
+    assert {name.rpartition(", ")[2] for name in trial.criteria} == {QUERIES, PAGES}
+
+
+def test_the_better_of_two_by_labels_is_what_verdicts_are_held_against(trial: Trial) -> None:
+    pairs = {name: len(found) for name, found in trial.verdicts.items()}
+    assert set(pairs) == {"likelihood of clicks and skips", "likelihood in lists", "value (ips)"}
+    # Click, EM and the Vectorization of the default dimension: at most three pairs.
+    assert len(set(pairs.values())) == 1
+    assert max(pairs.values()) <= 3
+
+
+def test_the_tables_have_methods_and_dimensions(done: tuple[Experiment, Path]) -> None:
+    text = (done[1] / "tables.md").read_text()
+    for part in ("which method", "which dimension", "| always V d=3 |", "| random choice |", "which of two methods"):
+        assert part in text
+    content = json.loads((done[1] / "results.json").read_text())
+    methods, dimensions = content["contests"]
+    assert methods["candidates"] == ["Click", "EM", "V d=3"]
+    assert dimensions["candidates"] == ["V d=1", "V d=2", "V d=3"]
+    regrets = methods["regrets"]["position-based"]
+    assert len(regrets) == 2
+    for quality, found in zip(content["qualities"]["position-based"], regrets, strict=True):
+        best = max(quality[label] for label in methods["candidates"])
+        assert found["always Click"] == pytest.approx(best - quality["Click"])
+        assert min(found.values()) == 0
+
+
+def test_without_swaps_there_are_likelihoods_but_no_values(tmp_path: Path) -> None:
+    _, folder = reproduce(_write(tmp_path, rankings=1), out=tmp_path / "out", seeds=[0], workers=1)
+    text = (folder / "tables.md").read_text()
+    assert "likelihood in lists, pages" in text
+    assert "value (ips)" not in text
+    assert "0 of 0" in text
