@@ -33,8 +33,8 @@ def test_queries_of_no_size_count_for_nothing() -> None:
 def test_a_larger_model_that_is_no_better_is_seldom_taken() -> None:
     random = np.random.default_rng(0)
     taken = [smallest_not_beaten(list(random.normal(size=(2, 100))), np.ones(100)) for _ in range(2_000)]
-    # One-sided at two standard errors: 2.3 %.
-    assert 0.012 < np.mean(taken) < 0.035
+    # One-sided at 1.64 standard errors: 5 %.
+    assert 0.035 < np.mean(taken) < 0.068
 
 
 def test_the_smallest_of_those_that_are_as_good_is_taken() -> None:

@@ -136,7 +136,7 @@ def _print_candidates(ranker: Estimator) -> None:
         for each in choices.get("candidates", ())
     ]
     if rows:
-        print_table(rows, title="dimension: the smallest that no larger one beats by two standard errors")
+        print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
 
 
 def _check_propensities(method: str, types: dict[str, Any], chosen: dict[str, Any]) -> None:

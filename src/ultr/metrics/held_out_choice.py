@@ -10,8 +10,8 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.errors import DataError
 
-ERRORS = 2.0
-"""A larger model must lead by this many standard errors. One-sided, a level of 2.3 % for each comparison."""
+ERRORS = 1.64
+"""A larger model must lead by this many standard errors. One-sided, a level of 5 % for each comparison."""
 
 
 @dataclass(frozen=True)

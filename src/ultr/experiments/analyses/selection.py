@@ -20,7 +20,7 @@ NOTES = (
     "deviation over folds and seeds. *queries*: by clicks on queries held out of training, which also chose the "
     "weights of each candidate. *pages*: by as many new impressions of the lists trained on. Values have propensities "
     "from all swaps of the log, and rank the shown documents.",
-    "Which of two: pairs of methods whose labels differ by more than two standard errors, and how often the 95 % "
+    "Which of two: pairs of methods whose labels differ by more than 1.64 standard errors, and how often the 95 % "
     "interval on held-out queries names the better one, names the worse one, or holds 0.",
 )
 
