@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultr.bias import Cells, click_groups, document_rank_test
+from ultr.bias import scalar_test
 from ultr.data.click_log import ClickLog
-from ultr.errors import DataError
 
 SAMPLES = 99
 """Draws of the rank test: enough for a level of 5 %."""
@@ -23,19 +22,22 @@ class Assumption:
 
     @classmethod
     def of_log(cls, log: ClickLog, *, seed: int = 0) -> Assumption:
-        """The rank test on documents shown at several positions, in groups by the clicks on half of the impressions."""
-        groups, cells = click_groups(Cells.of_log(log), seed=seed)
-        try:
-            test = document_rank_test(cells, groups, samples=SAMPLES, largest=2, seed=seed)
-        except DataError as error:
-            unknown = f"Whether one propensity for each position describes these clicks cannot be tested: {error}."
+        """What `ultr.bias.scalar_test` says by clicks alone, as all else in a comparison is."""
+        found = scalar_test(log, samples=SAMPLES, seed=seed)
+        if found.test is None:
+            problem = (found.reason or "").partition(";")[0]
+            unknown = f"Whether one propensity for each position describes these clicks cannot be tested: {problem}."
             return cls(None, None, unknown)
-        p = test.p_values[0]
-        if test.scalar:
-            return cls(False, p, f"The log does not speak against one propensity for each position (p = {p:.2f}).")
-        found = (
-            f"Positions bias documents in more than one way (p = {p:.2f}), so one propensity for each position does "
-            "not describe these clicks: differences in value are off in size and, with given propensities, may name "
-            "the worse ranker, and the one that foretells clicks better need not rank better."
-        )
-        return cls(True, p, found)
+        p = found.test.p_values[0]
+        if found.answer == "no":
+            wrong = (
+                f"Positions bias documents in more than one way (p = {p:.2f}), so one propensity for each position "
+                "does not describe these clicks: differences in value are off in size and, with given propensities, "
+                "may name the worse ranker, and the one that foretells clicks better need not rank better."
+            )
+            return cls(True, p, wrong)
+        power = found.test.power or 0.0
+        nothing = f"The log does not speak against one propensity for each position (p = {p:.2f})"
+        if found.answer == "yes":
+            return cls(False, p, f"{nothing}, and trust bias would have been found with a chance of {power:.0%}.")
+        return cls(None, p, f"{nothing}, but trust bias would have been found with a chance of {power:.0%} only.")
