@@ -187,6 +187,19 @@ def test_the_power_is_the_share_of_trusting_users_that_would_be_found() -> None:
     assert rank_test(clicks, shown, samples=19).power is None
 
 
+def test_the_power_is_right_where_the_alternative_is_known() -> None:
+    # Two grades, irrelevant and relevant, under trust bias: about what the alternative makes of their margins.
+    model = click_model("trust")
+    assert isinstance(model, IndependentClicks)
+    shown, rates = np.full((2, 10), 60), model.rates(1)
+    random = np.random.default_rng(0)
+    found = [rank_test(random.binomial(shown, rates), shown, samples=39, seed=seed).scalar for seed in range(40)]
+    claimed = [rank_test(shown * rates, shown, samples=199, seed=seed, power=True).power or 0.0 for seed in range(3)]
+    # Four deviations of a share of forty are 0.32 at most.
+    assert abs((1 - np.mean(found)) - np.mean(claimed)) < 0.32
+    assert 0.1 < np.mean(claimed) < 0.95
+
+
 def test_documents_at_one_position_cannot_be_tested() -> None:
     cells = Cells.of(np.arange(4), np.array([1, 2, 1, 2]), np.full(4, 9), np.full(4, 3), positions_shown=2)
     with pytest.raises(DataError, match="shown at two positions; log some swaps"):

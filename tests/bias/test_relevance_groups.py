@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Integers
-from ultr.bias import Cells, click_groups, document_groups, group_table, score_groups
+from ultr.bias import Cells, click_groups, document_groups, group_table, list_click_groups, score_groups
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 
@@ -69,3 +69,32 @@ def test_documents_at_one_position_have_no_group() -> None:
     assert (click_groups(cells)[0] >= 0).tolist() == [False, True]
     alone = cells.choose(np.array([0]))
     assert click_groups(alone)[0].tolist() == [-1]
+
+
+def test_groups_by_lists_do_not_know_the_luck_of_the_lists_they_are_tested_on() -> None:
+    # All documents are alike, but each list has luck of its own: 3,000 queries with two documents in four lists.
+    random = np.random.default_rng(0)
+    pairs = 2 * np.arange(3_000)[:, None] + np.array([[0, 1, 1, 0] * 2])
+    luck = np.repeat(random.uniform(0.1, 0.9, size=(3_000, 4)), 2, axis=1)
+    log = ClickLog.of(
+        features=np.zeros((6_000, 1)),
+        documents=pairs.ravel(),
+        offsets=np.arange(0, 24_001, 2),
+        clicks=random.binomial(50, luck).ravel(),
+        impressions=np.full(12_000, 50),
+        queries=np.repeat(np.arange(3_000), 4),
+        device=np.tile(np.repeat(["desk", "phone"], 4), 3_000),
+    )
+
+    def apart(groups: Integers, half: Cells) -> float:
+        upper, lower = (half.choose(np.flatnonzero(groups[half.documents] == group)) for group in (1, 0))
+        return float(upper.clicks.sum() / upper.impressions.sum() - lower.clicks.sum() / lower.impressions.sum())
+
+    assert apart(*click_groups(Cells.of_log(log), count=2)) > 0.1
+    groups, half = list_click_groups(log, count=2)
+    assert abs(apart(groups, half)) < 0.02
+    assert half.impressions.sum() == 50 * len(log.documents) / 2
+    assert half.together is not None
+    assert set(half.together) == {49.0}
+    again, _ = list_click_groups(log, count=2, seed=1)
+    assert not np.array_equal(groups, again)

@@ -98,7 +98,8 @@ def dispersion(
     number = np.unique(cells, return_inverse=True)[1]
     n, c = np.asarray(impressions, dtype=np.float64), np.asarray(clicks, dtype=np.float64)
     shown, clicked, count = np.bincount(number, n), np.bincount(number, c), np.bincount(number)
-    used = (count > 1) & (clicked > 0) & (clicked < shown)
+    # Contexts with one impression each say nothing: whatever rho is, their clicks vary as independent ones do.
+    used = (count > 1) & (shown > count) & (clicked > 0) & (clicked < shown)
     if not used.any():
         return Dispersion(1.0, 0.0, np.nan, np.nan, 0, 0)
     rows = np.flatnonzero(used[number])

@@ -46,6 +46,11 @@ class Factorization:
         """[tables, groups, positions], P."""
         return self.rows @ self.columns
 
+    @property
+    def parts(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Rows, columns and log-likelihoods, to take some of the fits or to put fits together."""
+        return self.rows, self.columns, self.log_likelihood
+
 
 def log_likelihood(clicks: Doubles, impressions: Doubles, rates: Doubles) -> Doubles:
     """The binomial log-likelihood of each table [..., groups, positions], without the binomial coefficients."""

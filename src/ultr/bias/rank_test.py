@@ -196,11 +196,12 @@ class _Climb:
         p_values: list[float] = []
         found = None
         while len(fits) < last:
-            more = _one_more(counts, shown, fits[-1], self.random)
-            by_chance = self._gains(fits[-1].rates[0], rank=len(fits))
+            more, by_chance = self._one_more_and_by_chance(fits[-1])
             p_values.append(float(_p_values(more.log_likelihood - fits[-1].log_likelihood, by_chance)[0]))
             if power and found is None:
-                gains = self._gains(_trusting(fits[0].rates[0], self.impressions, self.positions), rank=1)
+                trusting = _trusting(fits[0].rates[0], self.impressions, self.positions)
+                drawn, exposed, fit = self._drawn(trusting, rank=1)
+                gains = _one_more(drawn, exposed, fit, self.random).log_likelihood - fit.log_likelihood
                 found = float(np.mean(_p_values(gains, by_chance) <= level))
             if p_values[-1] > level:
                 break
@@ -214,13 +215,23 @@ class _Climb:
             power=found,
         )
 
-    def _gains(self, rates: Doubles, *, rank: int) -> Doubles:
-        """What one rank more than `rank` gains in log-likelihood on counts drawn from these rates."""
+    def _one_more_and_by_chance(self, fit: Factorization) -> tuple[Factorization, Doubles]:
+        """The fit with one term more, and what such a term gains in log-likelihood on counts drawn from `fit`."""
+        drawn, exposed, by_chance = self._drawn(fit.rates[0], rank=fit.rows.shape[2])
+        # All at once, since the time goes by rounds rather than tables.
+        before = Factorization(*(np.concatenate(pair) for pair in zip(fit.parts, by_chance.parts, strict=True)))
+        clicks, shown = np.concatenate([self.clicks[None], drawn]), np.concatenate([self.impressions[None], exposed])
+        more = _one_more(clicks, shown, before, self.random)
+        gains: Doubles = more.log_likelihood - before.log_likelihood
+        return Factorization(*(part[:1] for part in more.parts)), gains[1:]
+
+    def _drawn(self, rates: Doubles, *, rank: int) -> tuple[Doubles, Doubles, Factorization]:
+        """Clicks and impressions drawn from these rates, with their fit of this rank."""
         drawn, exposed = self.draw(rates, self.random)
         fit = fit_rank_one(drawn, exposed)
         for _ in range(1, rank):
             fit = _one_more(drawn, exposed, fit, self.random)
-        return _one_more(drawn, exposed, fit, self.random).log_likelihood - fit.log_likelihood
+        return drawn, exposed, fit
 
 
 def _p_values(gains: Doubles, by_chance: Doubles) -> Doubles:

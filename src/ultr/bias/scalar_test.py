@@ -27,7 +27,7 @@ BY_LABEL, BY_SCORE, BY_CLICKS, LABELS = GROUPINGS = (
 ENOUGH_POWER = 0.8
 """With less, a test that finds nothing says nothing."""
 MOST_CELLS = 20_000
-MOST_ROWS = 3_000_000
+MOST_ROWS = 1_000_000
 """Of larger logs, the queries with the most impressions are tested: the rest adds time, but little power."""
 
 _SAME_RELEVANCE = (
