@@ -25,6 +25,7 @@ from ultr.errors import DataError
 
 _LARGEST = 0.999
 _ROUNDS = 20
+_FEWEST_BLOCKS = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Dispersion:
     correlation: float
     """rho; 0 if they are independent, and below 0 by chance or where clicks repel each other."""
     low: float
-    """The 95 % interval of rho, over queries or cells; NaN if there is nothing to tell it by."""
+    """The 95 % interval of rho, over queries or cells; NaN if there are fewer than ten of them."""
     high: float
     contexts: int
     """How many contexts of how many `cells` it rests on."""
@@ -123,7 +124,7 @@ def dispersion(
     weight = (variance * extra).sum()
     left = np.bincount(block, squared - variance * (plain + rho * extra))
     error = np.sqrt((left**2).sum() * len(left) / max(len(left) - 1, 1)) / max(weight, 1e-12)
-    known = len(left) > 1
+    known = len(left) >= _FEWEST_BLOCKS
     return Dispersion(
         phi=float(1 + rho * weight / (variance * plain).sum()),
         correlation=rho,
