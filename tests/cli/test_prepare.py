@@ -43,7 +43,7 @@ def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--query", "qeury"], "did you mean 'query'? It has: impression, query, document"),
+        (["--query", "qeury"], "did you mean 'query'; it has: impression, query, document"),
         (["--columns", "yadex"], "did you mean 'yandex'"),
         (["--engine", "flink"], "engine must be duckdb, spark or the connection string"),
         (["--features-from", "nowhere.csv"], "there is no file nowhere.csv"),

@@ -270,8 +270,8 @@ def test_positions_may_start_at_zero() -> None:
 
 
 BAD: list[tuple[list[Row], dict[str, Any], str]] = [
-    (GOOD, {"query": "qury"}, "has no column 'qury'; did you mean 'query'. It has: impression, query, document"),
-    (GOOD, {"features": ["bm25"]}, "has no column 'bm25'; It has: impression"),
+    (GOOD, {"query": "qury"}, "has no column 'qury', did you mean 'query'; it has: impression, query, document"),
+    (GOOD, {"features": ["bm25"]}, "has no column 'bm25'; it has: impression"),
     (GOOD, {"factors": ["Device "]}, "did you mean 'device'"),
     ([row | {"click": 0} for row in GOOD], {}, "has no click in the rows that are kept; check the column 'click'"),
     ([row for row in GOOD if row["position"] == 1], {}, "were shown at position 1, so position bias cannot be told"),

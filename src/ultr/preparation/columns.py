@@ -95,8 +95,8 @@ def check_column(name: str, names: Sequence[str], *, what: str) -> None:
         return
     folded = {_plain(each): each for each in names}
     near = get_close_matches(_plain(name), folded, n=1)
-    hint = f"; did you mean {folded[near[0]]!r}?" if near else ";"
-    raise OptionError(f"{what} has no column {name!r}{hint} It has: {listed(names)}")
+    hint = f", did you mean {folded[near[0]]!r}" if near else ""
+    raise OptionError(f"{what} has no column {name!r}{hint}; it has: {listed(names)}")
 
 
 def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: Sequence[str] = ()) -> tuple[str, ...]:
