@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 
 Row = dict[str, Any]
-Key = tuple[str, tuple[tuple[int, str, str], ...]]
+Key = tuple[str, int, tuple[tuple[int, str, str], ...]]
 
 
 @dataclass
 class Naive:
-    """Impressions, clicks and pairs clicked together by shown list, and the number of rows that are put aside."""
+    """Impressions, clicks and pairs clicked together by shown list and period, and the number of rows put aside."""
 
     impressions: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     clicks: dict[tuple[Key, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -26,7 +28,16 @@ class Naive:
     aside: int = 0
 
 
-def collapsed(rows: list[Row], *, rare: int) -> Naive:
+def periods_of(times: list[int], count: int) -> dict[int, int]:
+    """The period of each time: `count` times the share of pages before it and half of its own, without gaps."""
+    before = {time: sum(other < time for other in times) + Fraction(times.count(time), 2) for time in times}
+    period = {time: floor(count * pages / len(times)) for time, pages in before.items()}
+    used = sorted(set(period.values()))
+    return {time: used.index(number) for time, number in period.items()}
+
+
+def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
+    """With `periods`, the rows have a time as well."""
     pages: dict[int, list[Row]] = defaultdict(list)
     result = Naive()
     for row in rows:
@@ -35,26 +46,32 @@ def collapsed(rows: list[Row], *, rare: int) -> Naive:
         else:
             pages[row["impression"]].append(row)
     kept = []
+    times = []
     for page in pages.values():
         fine = [row for row in page if row["document"] is not None and row["click"] in (0, 1)]
         trusted = all(row["query"] and row["position"] is not None and row["position"] >= 1 for row in page)
+        trusted = trusted and len({row["query"] for row in fine}) <= 1
+        if periods:
+            trusted = trusted and all(row["time"] is not None for row in page)
+            times += [min(row["time"] for row in page)] if trusted and fine else []
         for name in ("position", "document"):
             trusted = trusted and len({row[name] for row in fine}) == len(fine)
-        trusted = trusted and len({row["query"] for row in fine}) <= 1
         result.aside += len(page) - (len(fine) if trusted else 0)
         if trusted and fine:
-            kept.append([row | {"device": row["device"] or "missing"} for row in fine])
+            time = min(row["time"] for row in page) if periods else None
+            kept.append([row | {"device": row["device"] or "missing", "time": time} for row in fine])
     seen: dict[str, int] = defaultdict(int)
     for page in kept:
         for device in {row["device"] for row in page}:
             seen[device] += 1
+    period = periods_of(times, periods) if periods else {None: 0}
     for page in kept:
         page.sort(key=lambda row: row["position"])
         cells = tuple(
             (row["position"], row["document"], row["device"] if seen[row["device"]] >= rare else "other")
             for row in page
         )
-        key = (page[0]["query"], cells)
+        key = (page[0]["query"], period[page[0]["time"]], cells)
         result.impressions[key] += 1
         clicked = [row["position"] for row in page if row["click"]]
         for number, position in enumerate(clicked):
@@ -79,7 +96,7 @@ def read_back(log: ClickLog, folder: Path) -> Naive:
         positions = log.positions[start:end].tolist()
         devices = [device.levels[value] for value in device.values[start:end]]
         cells = zip(positions, (row["document"] for row in documents), devices, strict=True)
-        key = (query, tuple(cells))
+        key = (query, 0 if log.periods is None else int(log.periods[number]), tuple(cells))
         assert key not in result.impressions
         result.impressions[key] = int(log.impressions[number])
         result.clicks |= {(key, p): c for p, c in zip(positions, log.clicks[start:end].tolist(), strict=True) if c}

@@ -33,12 +33,16 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
         rows += page(number, query, order, clicks, random.choice(["phone", "desk", "watch"], p=[0.6, 0.35, 0.05]))
     rows[0] |= {"position": 0}
     rows[5] |= {"click": 2}
-    csv.write_csv(frame(rows), tmp_path / "log.csv")
+    days = [f"2024-02-{row['impression'] % 28 + 1:02}T0{row['position']}:30:00.5+02:00" for row in rows]
+    days[-1], days[9] = "", "2024-02-30"
+    csv.write_csv(frame(rows).append_column("day", [days]), tmp_path / "log.csv")
     features = [f"{q},{d},{v}" for (q, d), v in GOOD_FEATURES.items()][1:]
     (tmp_path / "features.csv").write_text("\n".join(["query,document,bm25", *features]) + "\n")
     options: dict[str, Any] = {
         "factors": ["device"],
         "rare": 5,
+        "time": "day",
+        "periods": 4,
         "pairs": True,
         "features_from": tmp_path / "features.csv",
     }
@@ -47,6 +51,7 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
         for engine in ("duckdb", "spark")
     )
     assert one.log.fingerprint() == other.log.fingerprint()
+    assert len(one.summary.periods) == 4
     assert one.summary.as_json() | {"engine": "spark"} == other.summary.as_json()
     aside = [
         sorted(map(str, parquet.read_table(tmp_path / engine / "rejected.parquet").to_pylist()))

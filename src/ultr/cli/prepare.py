@@ -31,6 +31,8 @@ def prepare(
     impression: Annotated[
         str | None, typer.Option(help="Column that tells result pages apart; several as a,b.")
     ] = None,
+    time: Annotated[str | None, typer.Option(help="Column of the time of the page, for splits by time.")] = None,
+    periods: Annotated[int, typer.Option(help="Into how many parts the time is cut, with as many pages each.")] = 10,
     factor: Annotated[list[str] | None, typer.Option(help="Column that is a cause of bias, repeatable.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns of features as a,b,c or by pattern as bm25_*.")] = None,
     features_from: Annotated[
@@ -73,6 +75,8 @@ def prepare(
             position=position,
             click=click,
             impression=_names(impression) or None,
+            time=time,
+            periods=periods,
             factors=factor or (),
             features=_names(features),
             features_from=features_from,
@@ -106,6 +110,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
         "document": columns.document,
         "position": columns.position,
         "click": columns.click,
+        "time": columns.time,
     }
     said = [f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name]
     shape = "one row a result page" if summary.one_row_a_page else "one row a shown document"

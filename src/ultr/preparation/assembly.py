@@ -42,6 +42,7 @@ def assemble(
     features: Any | None,
     feature_names: tuple[str, ...],
     pairs: Any | None,
+    period_names: tuple[str, ...],
 ) -> ClickLog:
     """The log of collapsed rows; the features stay in a file of the engine's folder.
 
@@ -53,7 +54,8 @@ def assemble(
     numbers = engine.keep("list_numbers", pages.mutate(list=ibis.row_number()))
     of_factors = [f"f{i}" for i in range(len(factors))]
     joined = shown.join(numbers, "page").join(documents, ["query", "document"])
-    wanted = joined.select("list", "row", "query_number", "position", "impressions", "clicks", *of_factors)
+    periods = ["period"] if period_names else []
+    wanted = joined.select("list", "row", "query_number", "position", "impressions", "clicks", *periods, *of_factors)
     table = engine.fetch(wanted)
     lists, positions = _integers(table, "list"), _integers(table, "position")
     rows = np.lexsort((positions, lists))
@@ -73,7 +75,8 @@ def assemble(
         queries=_integers(table, "query_number")[firsts],
         query_ids=_queries(engine, documents),
         feature_names=feature_names,
-        pair_clicks=None,
+        periods=_integers(table, "period")[firsts] if period_names else None,
+        period_names=period_names,
     )
     if pairs is not None:
         log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
@@ -81,12 +84,13 @@ def assemble(
 
 
 def _canonical(log: ClickLog) -> Integers:
-    """The lists ordered by query and then by a mix of what they show."""
+    """The lists ordered by query, by period and then by a mix of what they show."""
     mixed = np.zeros(len(log.documents), dtype=np.uint64)
     for column in (log.documents, *(factor.values for factor in log.factors)):
         mixed = _scrambled(mixed + column.astype(np.uint64))
     signatures = np.add.reduceat(mixed, log.offsets[:-1]) if log.lists else mixed
-    return np.lexsort((_scrambled(signatures), signatures, log.queries))
+    periods = np.zeros_like(log.queries) if log.periods is None else log.periods
+    return np.lexsort((_scrambled(signatures), signatures, periods, log.queries))
 
 
 def _scrambled(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -43,6 +43,8 @@ class Columns:
     document: str | None = None
     position: str | None = None
     click: str | None = None
+    time: str | None = None
+    """When the page was shown."""
     factors: tuple[str, ...] = ()
     """Columns that are causes of bias, beside the position."""
     features: tuple[str, ...] = ()
@@ -75,7 +77,7 @@ class Columns:
         return replace(found, features=expand(self.features, names, what=what, taken=found._given()))
 
     def _given(self) -> list[str]:
-        single = [self.query, self.document, self.position, self.click]
+        single = [self.query, self.document, self.position, self.click, self.time]
         return [*self.impression, *(name for name in single if name is not None), *self.factors]
 
     def as_json(self) -> dict[str, Any]:
@@ -164,6 +166,7 @@ class _Mapping(BaseModel):
     document: str | None = None
     position: str | None = None
     click: str | None = None
+    time: str | None = None
     factors: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     separator: str = ","

@@ -9,6 +9,7 @@ from ultr.preparation import reasons
 from ultr.preparation.collapse import Collapsed
 from ultr.preparation.engine import Engine
 from ultr.preparation.summary import PutAside
+from ultr.preparation.times import written
 
 
 def marked(shown: Any, features: Any | None) -> Any:
@@ -95,6 +96,7 @@ def with_reasons(aside: Any, factors: tuple[str, ...]) -> Any:
         document=aside.document,
         position=aside.given_position.fill_null(aside.position.cast("string")),
         click=aside.given_click.fill_null(aside.click.cast("string")),
+        **({"time": aside.given_time.fill_null(written(aside.time))} if "time" in aside.columns else {}),
         **{f"factor {name}": aside[f"f{number}"] for number, name in enumerate(factors)},
         reason=texts,
     )

@@ -27,6 +27,8 @@ from ultr.preparation.pairs import clicked_together
 from ultr.preparation.rows import rows_of, shape_of
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally
+from ultr.preparation.times import names as names_of
+from ultr.preparation.times import time_of
 from ultr.preparation.ubi import ubi_rows
 
 
@@ -85,18 +87,19 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     source = engine.source = name_of(log)
     asked, elsewhere = options.named(), 0
     if options.ubi:
-        table, elsewhere = ubi_rows(engine, log, asked.factors)
+        table, elsewhere = ubi_rows(engine, log, tuple(dict.fromkeys([*asked.factors, *filter(None, [asked.time])])))
     else:
         table = open_table(engine, log)
     inline = replace(asked, features=()) if options.features_from is not None else asked
     shape = shape_of(engine, table, inline.found_in(table.columns, what=source), what=source)
     columns = shape.columns
-    rows = engine.keep("log_rows", rows_of(table, shape))
+    time = None if columns.time is None else time_of(engine, table, columns.time, what=source)
+    rows = engine.keep("log_rows", rows_of(table, shape, time=time))
     rows_read, clicks_read = _counted(engine, rows, columns, source)
 
     cells = [f"f{i}" for i in range(len(columns.factors))]
     each = rows.mutate(impressions=1, clicks=rows.click.cast("int64").fill_null(0))
-    raw = collapse(engine, each, factors=cells, name="raw")
+    raw = collapse(engine, each, factors=cells, name="raw", periods=options.periods)
     features, names = _features(engine, table, columns, asked, options)
     lists = engine.keep("lists", faults.marked(raw.shown, features))
     merged, factors = merge_rare(engine, lists, columns.factors, rare=options.rare)
@@ -120,6 +123,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         features=features,
         feature_names=names,
         pairs=clicked_together(engine, rows, raw, final) if options.pairs else None,
+        period_names=names_of(raw.begins),
     )
     _check_use(collapsed, source, columns)
     if folder is not None:
@@ -140,6 +144,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         queries=len(collapsed.query_ids),
         documents=len(collapsed.features),
         features=len(names),
+        periods=collapsed.period_names,
         clicks_elsewhere=elsewhere,
         rows=tallies["rows"],
         clicks=tallies["clicks"],

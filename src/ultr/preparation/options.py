@@ -14,6 +14,8 @@ from ultr.preparation.engine import DUCKDB, check_memory
 
 MEMORY = "4GB"
 RARE = 100
+PERIODS = 10
+MOST_PERIODS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,13 @@ class Options:
     click: str | None = None
     impression: str | Sequence[str] | None = None
     """What tells one result page from another; several columns together if one does not."""
+    time: str | None = None
+    """When the page was shown: timestamps, dates, numbers, or text of these; a page's time is the smallest of its rows.
+
+    Not a cause of bias: the same list in two periods of time is two rows of the log, which can then be split by time.
+    """
+    periods: int = PERIODS
+    """Into how many parts, with about as many pages each, the time is cut."""
     factors: Sequence[str] = ()
     """Columns that are causes of bias, beside the position."""
     features: Sequence[str] = ()
@@ -54,6 +63,8 @@ class Options:
             checks.one_of("an option of a preparation", name, [field.name for field in fields(cls)])
         options = cls(**given)
         checks.integer("rare", options.rare, at_least=0)
+        if checks.integer("periods", options.periods, at_least=2) > MOST_PERIODS:
+            raise OptionError(f"periods must be at most {MOST_PERIODS:,}, got {options.periods:,}")
         check_memory(options.memory)
         for name in ("factors", "features"):
             if isinstance(getattr(options, name), str):
@@ -79,6 +90,7 @@ class Options:
             position=self.position,
             click=self.click,
             impression=impression,
+            time=self.time,
             factors=tuple(self.factors),
             features=tuple(self.features),
             positions_from=self.positions_from,

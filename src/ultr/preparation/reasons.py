@@ -36,6 +36,7 @@ BELOW_ONE = Reason(5, "position below 1")
 TOO_FAR = Reason(6, f"position above {MOST_POSITIONS:,}")
 ONE_POSITION = Reason(7, "two documents at one position")
 TWICE = Reason(8, "same document twice on a page")
+NO_TIME = Reason(9, "no time")
 NO_IMPRESSION = Reason(101, "no impression id")
 NO_DOCUMENT = Reason(102, "no document")
 CLICK = Reason(103, "click not 0 or 1")
@@ -52,6 +53,7 @@ REASONS = (
     TOO_FAR,
     ONE_POSITION,
     TWICE,
+    NO_TIME,
     NO_IMPRESSION,
     NO_DOCUMENT,
     CLICK,

@@ -9,6 +9,7 @@ from ultr.errors import DataError
 from ultr.preparation import reasons
 from ultr.preparation.columns import Columns, listed
 from ultr.preparation.engine import Engine
+from ultr.preparation.times import written
 
 MISSING = "missing"
 """The level of a bias factor where a row has no value of it."""
@@ -50,9 +51,12 @@ def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shap
     return Shape(_without_impression(columns) if guessed else columns, pages=True)
 
 
-def rows_of(table: Any, shape: Shape) -> Any:
-    """The rows of a log: page, query, document, position, click, f0, f1, ..., fault, given_position, given_click."""
-    return _judged(_of_pages(table, shape.columns) if shape.pages else _of_documents(table, shape.columns), shape)
+def rows_of(table: Any, shape: Shape, *, time: Any | None = None) -> Any:
+    """The rows of a log: page, query, document, position, click, f0, f1, ..., fault, given_position, given_click.
+
+    With a `time`, a column of the table, also time and given_time.
+    """
+    return _judged((_of_pages if shape.pages else _of_documents)(table, shape.columns, time), shape)
 
 
 def text(column: Any) -> Any:
@@ -82,7 +86,7 @@ def _without_impression(columns: Columns) -> Columns:
     return replace(columns, impression=(), guessed=tuple(role for role in columns.guessed if role != "impression"))
 
 
-def _of_documents(table: Any, columns: Columns) -> Any:
+def _of_documents(table: Any, columns: Columns, time: Any | None) -> Any:
     import ibis
 
     unusable = ibis.literal(value=False)
@@ -98,10 +102,11 @@ def _of_documents(table: Any, columns: Columns) -> Any:
         different=ibis.literal(value=False),
         unusable=unusable,
         **{f"f{i}": text(table[name]).fill_null(MISSING) for i, name in enumerate(columns.factors)},
+        **_times(table, columns, time),
     )
 
 
-def _of_pages(table: Any, columns: Columns) -> Any:
+def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
     import ibis
 
     documents = table[columns.document]
@@ -118,6 +123,7 @@ def _of_pages(table: Any, columns: Columns) -> Any:
         clicks=clicks,
         different=(clicks.length() != documents.length()).fill_null(True),
         **factors,
+        **(times := _times(table, columns, time)),
     )
     rows = pages.unnest("document", offset="place", keep_empty=True)
     click = rows.clicks[rows.place] if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
@@ -134,7 +140,15 @@ def _of_pages(table: Any, columns: Columns) -> Any:
             name: text(rows[name][rows.place] if rows[name].type().is_array() else rows[name]).fill_null(MISSING)
             for name in factors
         },
+        **{name: rows[name] for name in times},
     )
+
+
+def _times(table: Any, columns: Columns, time: Any | None) -> dict[str, Any]:
+    if time is None:
+        return {}
+    given = table[columns.time]
+    return {"time": time, "given_time": given if given.type().is_string() else written(given)}
 
 
 def _judged(rows: Any, shape: Shape) -> Any:
@@ -148,6 +162,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
         else_=ibis.null("int8"),
     )
     rows = rows.mutate(click=click.cast("int8"))
+    timed = "time" in rows.columns
     fault = ibis.cases(
         (rows.page.isnull(), reasons.NO_IMPRESSION.code),
         (rows.query.isnull(), reasons.NO_QUERY.code),
@@ -155,6 +170,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
         (rows.position.isnull(), reasons.NO_POSITION.code),
         (rows.position < 1, reasons.BELOW_ONE.code),
         (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
+        *([(rows.time.isnull(), reasons.NO_TIME.code)] if timed else []),
         (rows.document.isnull(), reasons.NO_DOCUMENT.code),
         (rows.click.isnull(), reasons.CLICK.code),
         (rows.unusable, reasons.NOT_FINITE.code),
@@ -163,6 +179,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
     rows = rows.mutate(fault=fault.cast("int16"))
     # What was given is only of interest where it is wrong, and costs nothing elsewhere.
     wrong = rows.fault != reasons.KEPT
+    given = [name for name in rows.columns if name.startswith("given_")]
     return rows.select(
         "page",
         "query",
@@ -170,9 +187,9 @@ def _judged(rows: Any, shape: Shape) -> Any:
         "position",
         "click",
         *(f"f{i}" for i in range(len(shape.columns.factors))),
+        *(["time"] if timed else []),
         "fault",
-        given_position=ibis.ifelse(wrong, rows.given_position, ibis.null("string")),
-        given_click=ibis.ifelse(wrong, rows.given_click, ibis.null("string")),
+        **{name: ibis.ifelse(wrong, rows[name], ibis.null("string")) for name in given},
     )
 
 

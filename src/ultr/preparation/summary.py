@@ -60,6 +60,8 @@ class Summary:
     queries: int
     documents: int
     features: int
+    periods: tuple[str, ...] = ()
+    """The time at which each period begins."""
     empty_pages: int | None = None
     """Kept pages without a click on a kept row; None = not counted."""
     clicks_elsewhere: int = 0
@@ -103,6 +105,7 @@ class Summary:
             "queries": self.queries,
             "documents": self.documents,
             "features": self.features,
+            "periods": list(self.periods),
             "empty_pages": self.empty_pages,
             "clicks_elsewhere": self.clicks_elsewhere,
             "collapse_ratio": round(self.collapse_ratio, 4),

@@ -16,15 +16,15 @@ CLICK = "click"
 _OBJECT = ("event_attributes", "object", "object_id")
 
 
-def ubi_rows(engine: Engine, log: object, factors: tuple[str, ...]) -> tuple[Any, int]:
+def ubi_rows(engine: Engine, log: object, others: tuple[str, ...]) -> tuple[Any, int]:
     """The shown documents of `ubi_queries` with their clicks, and the clicks on what was not shown.
 
     An impression is a `query_id`, its query the `user_query`, its documents the `query_response_hit_ids` in their
     order. A document is clicked if `ubi_events` has an event of the action `click` with the same `query_id` and the
-    document as `event_attributes.object.object_id`.
+    document as `event_attributes.object.object_id`. `others` are further columns of `ubi_queries` to take along.
     """
     queries, events = tables_of(engine, log, (QUERIES, EVENTS))
-    for name in ("query_id", "user_query", "query_response_hit_ids", *factors):
+    for name in ("query_id", "user_query", "query_response_hit_ids", *others):
         check_column(name, queries.columns, what=f"{QUERIES} of {name_of(log)}")
     for name in ("query_id", "action_name"):
         check_column(name, events.columns, what=f"{EVENTS} of {name_of(log)}")
@@ -35,7 +35,7 @@ def ubi_rows(engine: Engine, log: object, factors: tuple[str, ...]) -> tuple[Any
         impression=text(queries.query_id),
         query=text(queries.user_query),
         document=hits,
-        **{f"factor {name}": queries[name] for name in factors},
+        **{f"other {name}": queries[name] for name in others},
     ).unnest("document", offset="place", keep_empty=True)
     shown = shown.mutate(document=text(shown.document.cast("string").strip()), position=shown.place + 1)
     clicks = events.filter(events.action_name.lower() == CLICK)
@@ -47,7 +47,7 @@ def ubi_rows(engine: Engine, log: object, factors: tuple[str, ...]) -> tuple[Any
         shown.query,
         shown.document,
         shown.position,
-        *(shown[f"factor {name}"].name(name) for name in factors),
+        *(shown[f"other {name}"].name(name) for name in others),
         click=clicked.clicked.fill_null(0),
     )
     return rows, int(engine.row(elsewhere.name("clicks").as_table())["clicks"])

@@ -1,0 +1,96 @@
+"""When a page was shown: any column of times as values that sort, and the periods that they are cut into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ultr.errors import DataError
+from ultr.preparation.engine import Engine
+
+NUMBER, MOMENT = "float64", "timestamp('UTC')"
+"""What text is read as."""
+_ISO = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?$"
+)
+"""The one way of writing a moment that every engine reads alike."""
+_SAMPLE = 1_000
+_MIDNIGHT = " 00:00:00"
+
+
+def time_of(engine: Engine, table: Any, name: str, *, what: str) -> Any:
+    """A column of times as numbers, dates or moments, in UTC where no zone is given; null where there is no time.
+
+    Text is read as numbers or as ISO 8601, whichever its first values are.
+    """
+    column = table[name]
+    kind = column.type()
+    if kind.is_integer() or kind.is_date() or kind.is_timestamp():
+        return column
+    if kind.is_numeric():
+        return _finite(column.cast(NUMBER))
+    if kind.is_string():
+        number, moment = _finite(column.strip().try_cast(NUMBER)), _moment(column.strip())
+        first = table.select(number=number.notnull(), moment=moment.notnull())
+        first = engine.fetch(first.filter(first.number | first.moment).limit(_SAMPLE))
+        if first.num_rows:
+            return number if sum(first["number"].to_pylist()) > sum(first["moment"].to_pylist()) else moment
+    raise DataError(
+        f"column {name!r} of {what} holds no times; give a column of timestamps, of dates as 2024-01-31, or of numbers"
+    )
+
+
+def written(time: Any) -> Any:
+    """Times as text, alike in every engine."""
+    return time.cast("string").re_replace(r"[+]00$", "")
+
+
+def begins(engine: Engine, pages: Any, *, count: int) -> list[Any]:
+    """The first time of each of at most `count` periods, which have about as many of the pages each.
+
+    A time belongs to period `floor(count * share)`, where `share` is that of the pages before it and half of its own.
+    So pages of one time are in one period, and a period that no time belongs to is left out.
+    """
+    import ibis
+
+    times = pages.group_by("time").agg(pages=pages.count().cast("int64"))
+    up_to = times.pages.sum().over(ibis.window(order_by=times.time, preceding=None, following=0)).cast("int64")
+    total = times.pages.sum().over(ibis.window()).cast("int64")
+    times = times.mutate(period=(2 * up_to - times.pages) * count // (2 * total))
+    first = times.group_by("period").agg(begin=times.time.min())
+    begin = first.begin if first.begin.type().is_numeric() else written(first.begin)
+    found: list[Any] = engine.fetch(first.select("period", begin=begin).order_by("period"))["begin"].to_pylist()
+    return found
+
+
+def period(time: Any, starts: Sequence[Any]) -> Any:
+    """The number of the period that each time is in, from 0."""
+    import ibis
+
+    later = [(time >= ibis.literal(start).cast(time.type()), number) for number, start in enumerate(starts)][1:]
+    return ibis.cases(*reversed(later), else_=0).cast("int64") if later else ibis.literal(0, "int64")
+
+
+def names(starts: Sequence[Any]) -> tuple[str, ...]:
+    """The beginnings of periods as they are shown: days without the time of day where all begin at midnight.
+
+    >>> names(["2024-01-01 00:00:00", "2024-02-01 00:00:00"]), names([1.0, 2.5])
+    (('2024-01-01', '2024-02-01'), ('1', '2.5'))
+    """
+    texts = [str(int(start)) if isinstance(start, float) and start.is_integer() else str(start) for start in starts]
+    if all(text.endswith(_MIDNIGHT) for text in texts):
+        return tuple(text.removesuffix(_MIDNIGHT) for text in texts)
+    return tuple(texts)
+
+
+def _finite(number: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(number.notnull() & ~number.isnan() & ~number.isinf(), number, ibis.null(NUMBER))
+
+
+def _moment(text: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(text.re_search(_ISO), text.try_cast(MOMENT), ibis.null(MOMENT))
