@@ -1,8 +1,9 @@
-"""How fast a raw log is collapsed: `python -m benchmarks.prepare [--rows 1000000] [--memory 4GB] [--features 8]`.
+"""How fast a raw log is collapsed: `python -m benchmarks.prepare [--rows 1000000 ...] [--memory 4GB] [--features 8]`.
 
-Writes a log of so many rows as Parquet, ten documents a page, prepares it in a fresh process and prints rows a second,
-the peak of memory and how many impressions there are for each list that is left. Queries follow a power law, and each
-has a few rankings, so that a longer log collapses further, as real ones do.
+Writes a log of so many rows as Parquet, ten documents a page, prepares it in a fresh process and prints a table: time,
+rows a second, the peak of resident memory, what lay on disk on the way, and how many impressions there are for each
+list that is left. Queries are texts that follow Zipf's law, each has a few rankings, one of them common, the device is
+a bias factor, and one row in a thousand has a fault. With `--second-table`, the features come from a table beside it.
 """
 
 from __future__ import annotations
@@ -13,31 +14,42 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow
 from pyarrow import parquet
 
 POSITIONS = 10
 CHUNK = 100_000
 """Pages written at once."""
-QUERIES = 200_000
-RANKINGS = 4
+QUERIES = 1_000_000
+RANKINGS = (0.7, 0.2, 0.07, 0.03)
+DEVICES = {"phone": 0.6, "desk": 0.35, "tablet": 0.05}
+FAULTY = 0.001
 # `ru_maxrss` of a child starts at that of its parent, so the child asks for its own peak, which exec resets.
 _CHILD = """
-import sys, time
+import resource, sys, time
 from pathlib import Path
 from ultr.preparation import prepare
 
-source, out, memory, engine, *features = sys.argv[1:]
+source, second, out, memory, engine, *features = sys.argv[1:]
 started = time.perf_counter()
-prepared = prepare(source, out, factors=["device"], features=features, memory=memory, engine=engine)
+options = {"features_from": second} if second else {"features": features}
+prepared = prepare(source, out, factors=["device"], memory=memory, engine=engine, **options)
 spent = time.perf_counter() - started
 lines = Path("/proc/self/status").read_text().splitlines()
 peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-print(spent, peak, prepared.summary.collapse_ratio, prepared.log.lists)
+used = resource.getrusage(resource.RUSAGE_SELF)
+summary = prepared.summary
+print(spent, used.ru_utime + used.ru_stime, peak, summary.rows.aside, summary.collapse_ratio, prepared.log.lists)
+print(prepared.log.fingerprint())
 """
+HEADER = (
+    "|        rows | log, GB | seconds | CPU seconds | rows a second | peak memory, GB | on disk, GB | put aside "
+    "| lists | impressions a list |\n|---|---|---|---|---|---|---|---|---|---|"
+)
 
 
 @dataclass(frozen=True)
@@ -45,15 +57,21 @@ class Result:
     """One measurement."""
 
     rows: int
+    size: int
     seconds: float
+    processor: float
     peak: int
+    disk: int
+    aside: int
     ratio: float
     lists: int
+    fingerprint: str
 
     def __str__(self) -> str:
         return (
-            f"{self.rows:>12,} rows  {self.seconds:8.1f} s  {self.rows / self.seconds:12,.0f} rows a second  "
-            f"peak {self.peak / 1e9:5.2f} GB  {self.ratio:6.2f} impressions a list, {self.lists:,} lists"
+            f"| {self.rows:>11,} | {self.size / 1e9:.2f} | {self.seconds:.1f} | {self.processor:.1f} "
+            f"| {self.rows / self.seconds:,.0f} | {self.peak / 1e9:.2f} | {self.disk / 1e9:.2f} | {self.aside:,} "
+            f"| {self.lists:,} | {self.ratio:.2f} |"
         )
 
 
@@ -62,47 +80,104 @@ def write_log(path: Path, rows: int, *, features: int, seed: int = 0) -> None:
     generator = np.random.default_rng(seed)
     pages = max(rows // POSITIONS, 1)
     examined = 1 / np.arange(1, POSITIONS + 1)
+    chances = np.cumsum(1 / np.arange(1, QUERIES + 1))
+    place = np.arange(POSITIONS)
     writer = None
     for start in range(0, pages, CHUNK):
         count = min(CHUNK, pages - start)
-        queries = np.minimum(generator.zipf(1.3, size=count), QUERIES) - 1
-        ranking = generator.integers(RANKINGS, size=count)
-        place = np.arange(POSITIONS)
+        queries = np.searchsorted(chances / chances[-1], generator.random(count))
+        ranking = generator.choice(len(RANKINGS), p=RANKINGS, size=count)
         # Each ranking of a query is its documents rotated by so many places.
-        documents = queries[:, None] * POSITIONS + (place + ranking[:, None]) % POSITIONS
+        documents = (queries[:, None] * POSITIONS + (place + ranking[:, None]) % POSITIONS).ravel()
         relevance = (documents * 2654435761 % 1000) / 1000
-        flat = documents.ravel()
+        clicks = (generator.random(documents.size) < 0.6 * np.tile(examined, count) * relevance).astype(np.int8)
+        positions = np.tile(place + 1, count)
+        clicks[generator.random(documents.size) < FAULTY / 2] = 2
+        positions[generator.random(documents.size) < FAULTY / 2 / POSITIONS] = 0
+        device = generator.choice(list(DEVICES), p=list(DEVICES.values()), size=count)
         columns: dict[str, object] = {
             "impression_id": np.repeat(np.arange(start, start + count), POSITIONS),
-            "query_id": np.repeat(queries, POSITIONS),
-            "doc_id": flat,
-            "position": np.tile(place + 1, count),
-            "click": (generator.random((count, POSITIONS)) < 0.6 * examined * relevance).astype(np.int8).ravel(),
-            "device": pyarrow.array(np.repeat(generator.choice(["phone", "desk", "tablet"], size=count), POSITIONS)),
+            "query": _texts(np.repeat(queries, POSITIONS)),
+            "doc_id": documents,
+            "position": positions,
+            "click": clicks,
+            "device": pyarrow.array(np.repeat(device, POSITIONS)),
         }
-        for number in range(features):
-            columns[f"feature_{number}"] = ((flat * (number + 3) % 997) / 997).astype(np.float32)
-        table = pyarrow.table(columns)
+        table = pyarrow.table(columns | _features(documents, features))
         writer = writer or parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
     if writer is not None:
         writer.close()
 
 
-def measure(rows: int, *, memory: str = "4GB", features: int = 8, engine: str = "duckdb") -> Result:
+def write_features(path: Path, *, features: int) -> None:
+    """The features of every document of every query that a log may hold."""
+    writer = None
+    for start in range(0, QUERIES, CHUNK):
+        queries = np.repeat(np.arange(start, min(start + CHUNK, QUERIES)), POSITIONS)
+        documents = queries * POSITIONS + np.tile(np.arange(POSITIONS), len(queries) // POSITIONS)
+        table = pyarrow.table({"query": _texts(queries), "doc_id": documents, **_features(documents, features)})
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def _texts(queries: npt.NDArray[np.int64]) -> pyarrow.Array:
+    known, numbers = np.unique(queries, return_inverse=True)
+    texts = pyarrow.array([f"what is {number:x}" for number in known.tolist()])
+    return texts.take(pyarrow.array(numbers))
+
+
+def _features(documents: npt.NDArray[np.int64], count: int) -> dict[str, object]:
+    return {f"feature_{n}": ((documents * (n + 3) % 997) / 997).astype(np.float32) for n in range(count)}
+
+
+def measure(
+    rows: int, *, memory: str = "4GB", features: int = 8, engine: str = "duckdb", second_table: bool = False
+) -> Result:
     """Write a log and prepare it in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "log.parquet"
+        source, second = Path(folder) / "log.parquet", Path(folder) / "features.parquet"
         started = perf_counter()
-        write_log(source, rows, features=features)
-        print(
-            f"{source.stat().st_size / 1e6:,.0f} MB of Parquet written in {perf_counter() - started:.0f} s", flush=True
-        )
+        write_log(source, rows, features=0 if second_table else features)
+        if second_table:
+            write_features(second, features=features)
+        print(f"{rows:,} rows written in {perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
         names = [f"feature_{number}" for number in range(features)]
-        command = [sys.executable, "-c", _CHILD, str(source), f"{folder}/out", memory, engine, *names]
-        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    seconds, peak, ratio, lists = printed.split()
-    return Result(rows, float(seconds), int(peak), float(ratio), int(lists))
+        arguments = [source, second if second_table else "", Path(folder) / "out", memory, engine, *names]
+        command = [sys.executable, "-c", _CHILD, *map(str, arguments)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        disk = 0
+        while child.poll() is None:
+            disk = max(disk, _size(folder, ".out-*/.work/**/*"))
+            sleep(0.5)
+        printed = child.communicate()[0]
+        if child.returncode:
+            raise SystemExit(child.returncode)
+        seconds, processor, peak, aside, ratio, lists, fingerprint = printed.split()
+        return Result(
+            rows,
+            _size(folder, "*.parquet"),
+            float(seconds),
+            float(processor),
+            int(peak),
+            disk,
+            int(aside),
+            float(ratio),
+            int(lists),
+            fingerprint,
+        )
+
+
+def _size(folder: str, pattern: str) -> int:
+    total = 0
+    for path in Path(folder).glob(pattern):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
 
 
 def main() -> None:
@@ -110,10 +185,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--second-table", action="store_true")
     parser.add_argument("--engine", default="duckdb")
+    parser.add_argument("--fingerprint", action="store_true", help="also print the name of the exact result")
     options = parser.parse_args()
+    print(HEADER, flush=True)
     for rows in options.rows:
-        print(measure(rows, memory=options.memory, features=options.features, engine=options.engine))
+        result = measure(
+            rows,
+            memory=options.memory,
+            features=options.features,
+            engine=options.engine,
+            second_table=options.second_table,
+        )
+        print(f"{result}{result.fingerprint if options.fingerprint else ''}", flush=True)
 
 
 if __name__ == "__main__":
