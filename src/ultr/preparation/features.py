@@ -22,11 +22,14 @@ def inline_features(engine: Engine, table: Any, columns: Columns) -> Any:
     )
     # Rows with a feature that is not finite are put aside one by one and do not spoil the others.
     rows = rows.filter(*(rows[f"x{i}"].notnull() for i in range(len(columns.features))))
-    return engine.keep("features", _merged(rows, ["query", "document"], len(columns.features)))
+    # A document comes with the same features again and again, and equal rows are cheaper to merge than to compare.
+    return engine.keep("features", _merged(rows.distinct(), ["query", "document"], len(columns.features)))
 
 
-def joined_features(engine: Engine, table: Any, columns: Columns, *, what: str) -> tuple[Any, tuple[str, ...]]:
-    """Features out of a second table, by query and document or by document alone, and their names."""
+def joined_features(
+    engine: Engine, table: Any, columns: Columns, shown: Any, *, what: str
+) -> tuple[Any, tuple[str, ...]]:
+    """Features of shown documents out of a second table, by query and document or by document alone; their names."""
     names = table.columns
     document = columns.document if columns.document in names else guess("document", names)
     query = columns.query if columns.query in names else guess("query", names)
@@ -44,6 +47,8 @@ def joined_features(engine: Engine, table: Any, columns: Columns, *, what: str) 
         **{key: text(table[name]) for key, name in keys.items()},
         **{f"x{i}": number(table[name]) for i, name in enumerate(chosen)},
     )
+    # The table may hold far more documents than were ever shown.
+    rows = rows.semi_join(shown.select(*keys).distinct(), list(keys))
     return engine.keep("features", _merged(rows, list(keys), len(chosen))), chosen
 
 

@@ -100,7 +100,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     cells = [f"f{i}" for i in range(len(columns.factors))]
     each = rows.mutate(impressions=1, clicks=rows.click.cast("int64").fill_null(0))
     raw = collapse(engine, each, factors=cells, name="raw", periods=options.periods)
-    features, names = _features(engine, table, columns, asked, options)
+    features, names = _features(engine, table, columns, asked, options, raw.shown)
     lists = engine.keep("lists", faults.marked(raw.shown, features))
     merged, factors = merge_rare(engine, lists, columns.factors, rare=options.rare)
     final = collapse(engine, merged, factors=cells, name="final")
@@ -163,12 +163,12 @@ def _counted(engine: Engine, rows: Any, columns: Columns, source: str) -> tuple[
 
 
 def _features(
-    engine: Engine, table: Any, columns: Columns, asked: Columns, options: Options
+    engine: Engine, table: Any, columns: Columns, asked: Columns, options: Options, shown: Any
 ) -> tuple[Any | None, tuple[str, ...]]:
     if options.features_from is not None:
         second = open_table(engine, options.features_from)
         wanted = replace(columns, features=asked.features)
-        return joined_features(engine, second, wanted, what=name_of(options.features_from))
+        return joined_features(engine, second, wanted, shown, what=name_of(options.features_from))
     if columns.features:
         return inline_features(engine, table, columns), columns.features
     return None, ()

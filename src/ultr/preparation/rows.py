@@ -14,6 +14,8 @@ from ultr.preparation.times import written
 MISSING = "missing"
 """The level of a bias factor where a row has no value of it."""
 _JOINT = "\x1f"
+_LARGEST = 3.4028234663852886e38
+"""The largest finite float32."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,17 @@ def text(column: Any) -> Any:
         written = ibis.ifelse(whole.cast("float64") == column.cast("float64"), whole.cast("string"), _as_text(column))
         return ibis.ifelse(column.isnan(), ibis.null("string"), written)
     written = _as_text(column)
-    return ibis.ifelse(written.strip() == "", ibis.null("string"), written)
+    return ibis.ifelse(written.strip() == "", ibis.null("string"), written) if kind.is_string() else written
 
 
 def number(column: Any) -> Any:
     """A column as float32; null where it is no finite number."""
     import ibis
 
-    value = column if column.type().is_numeric() else _as_text(column).try_cast("float64")
-    narrow = value.try_cast("float32")
-    usable = narrow.notnull() & ~narrow.isnan() & ~narrow.isinf()
-    return ibis.ifelse(usable, narrow, ibis.null("float32"))
+    value = column.cast("int8") if column.type().is_boolean() else column
+    narrow = (value if value.type().is_numeric() else _as_text(value).try_cast("float64")).try_cast("float32")
+    # NaN lies outside this range too: engines order it after all numbers.
+    return ibis.ifelse(narrow.between(-_LARGEST, _LARGEST), narrow, ibis.null("float32"))
 
 
 def _without_impression(columns: Columns) -> Columns:
@@ -98,6 +100,7 @@ def _of_documents(table: Any, columns: Columns, time: Any | None) -> Any:
         document=text(table[columns.document]),
         given_position=_as_text(table[columns.position]),
         position=_position(table[columns.position], columns),
+        click=_click(table[columns.click]),
         given_click=_as_text(table[columns.click]),
         different=ibis.literal(value=False),
         unusable=unusable,
@@ -133,6 +136,7 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
         document=text(_as_text(rows.document).strip()),
         given_position=_as_text(rows.place + 1),
         position=(rows.place + 1).cast("int64"),
+        click=_click(click),
         given_click=_as_text(click),
         different=rows.different,
         unusable=ibis.literal(value=False),
@@ -152,16 +156,9 @@ def _times(table: Any, columns: Columns, time: Any | None) -> dict[str, Any]:
 
 
 def _judged(rows: Any, shape: Shape) -> Any:
-    """The rows with their clicks as numbers and the fault that each has by itself."""
+    """The rows with the fault that each has by itself."""
     import ibis
 
-    written = rows.given_click.strip().lower()
-    click = ibis.cases(
-        (written.isin(["1", "1.0", "true", "t"]), 1),
-        (written.isin(["0", "0.0", "false", "f"]), 0),
-        else_=ibis.null("int8"),
-    )
-    rows = rows.mutate(click=click.cast("int8"))
     timed = "time" in rows.columns
     fault = ibis.cases(
         (rows.page.isnull(), reasons.NO_IMPRESSION.code),
@@ -201,6 +198,23 @@ def _page(table: Any, columns: Columns) -> Any:
     for column in others:
         joined = joined + _JOINT + text(column)
     return joined
+
+
+def _click(column: Any) -> Any:
+    """A click as 1 or 0; null where it is neither."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_numeric():
+        click = ibis.cases((column == 1, 1), (column == 0, 0), else_=ibis.null("int8"))
+    else:
+        written = _as_text(column).strip().lower()
+        click = ibis.cases(
+            (written.isin(["1", "1.0", "true", "t"]), 1),
+            (written.isin(["0", "0.0", "false", "f"]), 0),
+            else_=ibis.null("int8"),
+        )
+    return click.cast("int8")
 
 
 def _position(column: Any, columns: Columns) -> Any:
