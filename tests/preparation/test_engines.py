@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pytest
 from pyarrow import csv, parquet
 from tests.preparation.test_log import GOOD_FEATURES, frame, page
 
-from ultr.errors import MissingExtraError
+from ultr.errors import DataError, MissingExtraError
 from ultr.preparation import engine as engines
 from ultr.preparation import prepare, read_log
 
@@ -65,3 +68,26 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch: pytest.Mon
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"needs ibis; install it with: pip install 'ultr\[prepare\]'"):
         read_log(frame(page(1, "a", "xy", "01")))
+
+
+def test_an_interrupted_query_is_an_interrupt_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(ibis.backends.duckdb.Backend, "create_table", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(frame(page(1, "a", "xy", "01")), tmp_path / "log")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_another_program_writes_is_said_to_be_open(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    hold = f"import duckdb, sys; duckdb.connect({str(path)!r}); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(DataError, match=r"is open elsewhere .*; close it there or copy it"):
+            read_log(f"duckdb:{path}?table=shown")
+        other.communicate()

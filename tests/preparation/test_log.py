@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,30 @@ def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:
     ClickBaseline(hidden=(4,), steps=2).fit(ClickLog.load(tmp_path / "log"))
 
 
+def test_features_may_be_truth_values_texts_or_decimals_but_not_lists() -> None:
+    table = frame(GOOD)
+    keys = list(GOOD_FEATURES)
+    numbers = [keys.index((row["query"], row["document"])) for row in GOOD]
+    table = table.append_column("new", pyarrow.array([number % 2 == 0 for number in numbers]))
+    table = table.append_column("text", pyarrow.array([f" {number}.5 " for number in numbers]))
+    table = table.append_column(
+        "price", pyarrow.array([Decimal(number) for number in numbers], pyarrow.decimal128(5, 1))
+    )
+    log = read_log(table, features=["new", "text", "price"])
+    assert log.features.tolist() == [[n % 2 == 0, n + 0.5, n] for n in range(5)]
+    with pytest.raises(DataError, match="column 'vector' of the pyarrow frame is no number"):
+        read_log(table.append_column("vector", pyarrow.array([[1.0]] * 8)), features=["vector"])
+
+
+def test_a_second_table_may_know_far_more_documents_than_were_shown() -> None:
+    known = [{"query": q, "document": d, "bm25": v} for (q, d), v in GOOD_FEATURES.items()]
+    never = [{"query": "a", "document": f"never {n % 7}", "bm25": float(n)} for n in range(20)]
+    with_others = read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(never + known))
+    assert (
+        with_others.fingerprint() == read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(known)).fingerprint()
+    )
+
+
 @pytest.mark.parametrize("keys", [["query", "document"], ["document"]])
 def test_features_come_from_a_second_table(keys: list[str], tmp_path: Path) -> None:
     second: list[dict[str, Any]] = [
@@ -283,7 +308,18 @@ BAD: list[tuple[list[Row], dict[str, Any], str]] = [
     (GOOD, {"colums": "ubi"}, "did you mean 'columns'"),
     (GOOD, {"columns": "yandx"}, "did you mean 'yandex'"),
     (GOOD, {"columns": "nowhere.toml"}, "cannot read nowhere.toml"),
-    (GOOD, {"features": "bm25"}, "features must be a list of columns"),
+    (GOOD, {"features": "bm25"}, "features must be a list of columns, got 'bm25'"),
+    (GOOD, {"factors": None}, "factors must be a list of columns, got None"),
+    (GOOD, {"memory": "99999999999999GB"}, "memory must be a size such as 4GB or 500MB"),
+    (GOOD, {"memory": 4}, "memory must be a size such as 4GB or 500MB, got 4"),
+    (GOOD, {"memory": "1MB"}, "the memory is not enough .*; give more by --memory"),
+    (GOOD, {"positions_from": "1"}, "positions_from must be an integer of at least 0, got '1'"),
+    (GOOD, {"features_from": pyarrow.table({"sku": ["x"]})}, "the table of features, .* has no column 'document'"),
+    (
+        [row | {"query": None} if row["query"] == "b" else row for row in GOOD],
+        {},
+        r"one query only, 'a', .* column 'query' \(2 of 8 rows were put aside, no query: 2\)",
+    ),
     (GOOD, {"factors": ["device", "device"]}, "a bias factor is given twice"),
     (GOOD, {"factors": ["position"]}, "the position is a bias factor in any case"),
 ]

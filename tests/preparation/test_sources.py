@@ -1,7 +1,13 @@
 from __future__ import annotations
 
 import gzip
+import json
+import zlib
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import narwhals
@@ -136,6 +142,138 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="must be a path or a frame"):
         read_log(3)
     assert places
+
+
+GOOD_CSV = "\n".join(
+    ["impression,query,document,position,click,device", *(",".join(map(str, row.values())) for row in GOOD), ""]
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD_CSV.encode("utf-8-sig"),
+        GOOD_CSV.replace("\n", "\r\n").encode(),
+        GOOD_CSV.replace("impression", '"impression"').encode(),
+        # A row that starts like a comment is a row.
+        GOOD_CSV.replace("\n1,", "\n#1,").encode(),
+    ],
+)
+def test_text_files_of_other_programs_are_read(content: bytes, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(content)
+    assert read_log(tmp_path / "log.csv").fingerprint() == expected
+
+
+def test_quoted_texts_may_hold_separators_quotes_and_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(GOOD_CSV.replace(",a,", ',"a, ""x""\nb",'))
+    assert read_log(tmp_path / "log.csv").query_ids.tolist() == ['a, "x"\nb', "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (GOOD_CSV + "9,a,x,1,0,phone,more\n", "Line: 10: Expected Number of Columns: 6 Found: 7"),
+        (GOOD_CSV + "9,a,x\n", "Line: 10: Expected Number of Columns: 6 Found: 3"),
+        (GOOD_CSV + '9,"a,x,1,0,phone\n', "Line: 10: Value with unterminated quote"),
+        (GOOD_CSV.replace(",a,", ",\xe9,").encode("latin-1"), "This file is not utf-8 encoded"),
+        (GOOD_CSV.encode("utf-16"), "is not a text file in UTF-8, perhaps in UTF-16"),
+    ],
+)
+def test_a_text_file_that_is_wrong_is_not_read_in_part(content: str | bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=message) as caught:
+        read_log(tmp_path / "log.csv")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["log.csv.gz", "log.jsonl.gz"])
+def test_a_packed_file_that_was_cut_off_is_refused_even_between_two_lines(name: str, tmp_path: Path) -> None:
+    lines = GOOD_CSV if "csv" in name else "".join(json.dumps(row) + "\n" for row in GOOD)
+    packer = zlib.compressobj(wbits=31)
+    (tmp_path / name).write_bytes(packer.compress(lines.encode()) + packer.flush(zlib.Z_SYNC_FLUSH))
+    with pytest.raises(DataError, match=rf"{name} is damaged \(Truncated compressed stream\)"):
+        read_log(tmp_path / name)
+
+
+def test_json_may_be_one_array_and_change_late(expected: str, tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(GOOD, indent=1))
+    assert read_log(tmp_path / "log.json").fingerprint() == expected
+    pages = [row | {"impression": 3 * n + row["impression"], "device": None} for n in range(4_000) for row in GOOD]
+    late = GOOD[0] | {"impression": "late", "device": "watch", "extra": 1}
+    (tmp_path / "late.jsonl").write_text("\n".join(json.dumps(row) for row in [*pages, late]))
+    log = read_log(tmp_path / "late.jsonl", factors=["extra"], rare=0)
+    assert log.factors[1].levels == ("1", "missing")
+    assert log.impressions.sum() == 12_001
+    for text in ("", "1\n2\n"):
+        (tmp_path / "no.jsonl").write_text(text)
+        with pytest.raises(DataError, match=r"no.jsonl holds no JSON objects; write one object a line"):
+            read_log(tmp_path / "no.jsonl")
+
+
+def test_the_name_of_a_file_is_no_pattern(expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, content in {"log [1].csv": GOOD_CSV, "log*.csv": GOOD_CSV, "log 1.csv": "query\na\n"}.items():
+        (tmp_path / name).write_text(content)
+    assert read_log(tmp_path / "log [1].csv").fingerprint() == expected
+    assert read_log(tmp_path / "log*.csv").fingerprint() == expected
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read_log("~/log [1].csv").fingerprint() == expected
+
+
+def test_columns_of_any_type_are_read(expected: str) -> None:
+    table = frame(GOOD)
+
+    def changed(name: str, kind: pyarrow.DataType, change: Callable[[Any], Any] = lambda value: value) -> pyarrow.Table:
+        values = pyarrow.array([change(value) for value in table[name].to_pylist()], kind)
+        return table.set_column(table.column_names.index(name), name, values)
+
+    for each in [
+        changed("click", pyarrow.bool_(), bool),
+        changed("click", pyarrow.float32()),
+        changed("click", pyarrow.decimal128(6, 2), Decimal),
+        changed("position", pyarrow.float64()),
+        changed("position", pyarrow.decimal128(6, 2), Decimal),
+        changed("position", pyarrow.string(), lambda value: f" {value}.0 "),
+        changed("position", pyarrow.uint8()),
+        changed("impression", pyarrow.uint64(), lambda value: 2**64 - value),
+        changed("query", pyarrow.large_string()),
+        changed("query", pyarrow.dictionary(pyarrow.int8(), pyarrow.string())),
+        changed("impression", pyarrow.timestamp("us"), lambda value: datetime(2024, 1, value)),
+    ]:
+        assert read_log(each).fingerprint() == expected, each.schema
+
+
+@pytest.mark.parametrize("positions_from", [0, 1])
+@pytest.mark.parametrize(("kind", "value"), [(pyarrow.int64(), 2**63 - 1), (pyarrow.uint64(), 2**64 - 1)])
+def test_a_position_that_is_far_too_large_is_a_fault(kind: pyarrow.DataType, value: int, positions_from: int) -> None:
+    values = pyarrow.array([value, *(row["position"] for row in GOOD[1:])], kind)
+    table = frame(GOOD).drop(["position"]).append_column("position", values)
+    log, said = read_with_warning(table, positions_from=positions_from)
+    assert said.startswith("3 of 8 rows were put aside (position above 10,000: 3)")
+    assert log.impressions.sum() == 2
+
+
+def test_a_frame_whose_columns_cannot_be_told_apart_is_refused() -> None:
+    table = frame(GOOD)
+    message = "several columns called 'query', upper and lower case being the same; rename one"
+    for name in ("Query", "query"):
+        with pytest.raises(DataError, match=message):
+            read_log(table.append_column(name, table["document"]), query="query")
+    pandas = table.to_pandas()
+    mixed = pandas.assign(document=pandas["document"].astype(object).where(pandas["position"] > 1, 7))
+    for each, what in ((mixed, "column document"), (pandas.rename(columns={"device": "query"}), "'query' 2 times")):
+        with pytest.raises(DataError, match=f"the pandas frame cannot be used: .*{what}") as caught:
+            read_log(each)
+        assert "\n" not in str(caught.value)
+
+
+def test_positions_of_a_page_may_be_a_list() -> None:
+    positions = [[1, 2, 3], [1, 2, 3], [11, 13]]
+    log = read_log(PAGES.append_column("position", pyarrow.array(positions)))
+    assert sorted(log.positions.tolist()) == [1, 2, 3, 11, 13]
+    once = PAGES.append_column("position", pyarrow.array([1, 1, 2]))
+    assert sorted(read_log(once).positions.tolist()) == [1, 1, 2, 2, 3]
+    with pytest.raises(DataError, match="so position must be a list like docs; without --position"):
+        read_log(once, position="position")
 
 
 @pytest.mark.parametrize(

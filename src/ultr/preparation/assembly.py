@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,10 @@ def _matrix(engine: Engine, documents: Any, features: Any | None, count: int) ->
         return np.zeros((total, 0), dtype=np.float32)
     path = Path(engine.work) / "features.npy"
     matrix: Floats = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(total, count))
+    if hasattr(os, "posix_fallocate"):
+        # A mapped file is full of holes, and filling one on a full disk would kill the process.
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     keys = [key for key in ("query", "document") if key in features.columns]
     names = [f"x{i}" for i in range(count)]
     for batch in engine.batches(documents.join(features, keys).select("row", *names)):

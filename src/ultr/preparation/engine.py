@@ -61,13 +61,18 @@ class Engine:
         except UltrError:
             raise
         except Exception as error:
+            text = _first_line(error)
+            if text.lower().endswith("query interrupted"):
+                # This is how DuckDB passes Ctrl-C on.
+                raise KeyboardInterrupt from error
             if not _is_of_a_back_end(error):
                 raise
-            text = _first_line(error)
             if "out of memory" in text.lower():
                 raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
             if "no space left" in text.lower():
                 raise DataError(f"the disk is full ({text}); make space or give another --out") from error
+            if "conflicting lock" in text.lower():
+                raise DataError(f"{self.source} is open elsewhere ({text}); close it there or copy it") from error
             raise DataError(f"{self.source} cannot be read by {self.name}: {text}; mend or write it again") from error
 
 
@@ -80,7 +85,7 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
         yield from _duckdb(work, limit)
     elif engine == SPARK:
         yield from _spark(work, limit)
-    elif "://" in engine:
+    elif "://" in str(engine):
         yield from _other(engine, work)
     else:
         raise OptionError(
@@ -91,7 +96,7 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
 
 def check_memory(text: str) -> str:
     """A size such as 4GB or 500MB, or an `OptionError`."""
-    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?\s*([MG]i?B)", text.strip(), flags=re.IGNORECASE):
+    if not re.fullmatch(r"\s*[1-9][0-9]{0,5}(\.[0-9]+)?\s*([MG]i?B)\s*", str(text), flags=re.IGNORECASE):
         raise OptionError(f"memory must be a size such as 4GB or 500MB, got {text!r}")
     return text.strip()
 
@@ -169,4 +174,7 @@ def _is_of_a_back_end(error: Exception) -> bool:
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".;:")[:300]
+    # DuckDB says where a text file is wrong in the first line, and why further down.
+    known = ("Expected Number", "Invalid unicode", "Value with unterminated", "Column with name")
+    why = [line for line in lines[1:] if line.startswith(known)]
+    return ": ".join([*(lines[:1] or [type(error).__name__]), *why[:1]]).rstrip(".;:")[:300]

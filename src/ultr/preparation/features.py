@@ -13,8 +13,9 @@ from ultr.preparation.engine import Engine
 from ultr.preparation.rows import number, text
 
 
-def inline_features(engine: Engine, table: Any, columns: Columns) -> Any:
+def inline_features(engine: Engine, table: Any, columns: Columns, *, what: str) -> Any:
     """Features out of the columns of the log itself: query, document, x0, x1, ..., fault."""
+    _check_numbers(table, columns.features, what=what)
     rows = table.select(
         query=text(table[columns.query]),
         document=text(table[columns.document]),
@@ -40,9 +41,7 @@ def joined_features(
     chosen = given or tuple(name for name in names if name not in keys.values())
     if not chosen:
         raise DataError(f"{what} has no column of features beside {' and '.join(map(str, keys.values()))}")
-    odd = [name for name in chosen if not (table[name].type().is_numeric() or table[name].type().is_string())]
-    if odd:
-        raise DataError(f"column {odd[0]!r} of {what} is no number; name the columns of features with --features")
+    _check_numbers(table, chosen, what=what)
     rows = table.select(
         **{key: text(table[name]) for key, name in keys.items()},
         **{f"x{i}": number(table[name]) for i, name in enumerate(chosen)},
@@ -50,6 +49,13 @@ def joined_features(
     # The table may hold far more documents than were ever shown.
     rows = rows.semi_join(shown.select(*keys).distinct(), list(keys))
     return engine.keep("features", _merged(rows, list(keys), len(chosen))), chosen
+
+
+def _check_numbers(table: Any, names: tuple[str, ...], *, what: str) -> None:
+    for name in names:
+        kind = table[name].type()
+        if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
+            raise DataError(f"column {name!r} of {what} is no number; name the columns of features with --features")
 
 
 def _merged(rows: Any, keys: list[str], count: int) -> Any:

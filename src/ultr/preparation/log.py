@@ -125,7 +125,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         pairs=clicked_together(engine, rows, raw, final) if options.pairs else None,
         period_names=names_of(raw.begins),
     )
-    _check_use(collapsed, source, columns)
+    _check_use(collapsed, source, columns, tallies["rows"], reasons)
     if folder is not None:
         faults.write_rows(engine, faults.with_reasons(aside, columns.factors), folder / "rejected.parquet")
         faults.write_rows(
@@ -168,9 +168,10 @@ def _features(
     if options.features_from is not None:
         second = open_table(engine, options.features_from)
         wanted = replace(columns, features=asked.features)
-        return joined_features(engine, second, wanted, shown, what=name_of(options.features_from))
+        what = f"the table of features, {name_of(options.features_from)},"
+        return joined_features(engine, second, wanted, shown, what=what)
     if columns.features:
-        return inline_features(engine, table, columns), columns.features
+        return inline_features(engine, table, columns, what=engine.source), columns.features
     return None, ()
 
 
@@ -187,18 +188,21 @@ def _check_kept(source: str, rows: Tally, reasons: Sequence[PutAside], *, strict
         )
 
 
-def _check_use(log: ClickLog, source: str, columns: Columns) -> None:
+def _check_use(log: ClickLog, source: str, columns: Columns, rows: Tally, reasons: Sequence[PutAside]) -> None:
     """Raise a `DataError` for a log that nothing can be learned from."""
+    parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
+    # Perhaps the rest was put aside, and that is what has to be mended.
+    also = f" ({rows.aside:,} of {rows.read:,} rows were put aside, {parts})" if reasons else ""
     if not log.clicks.any():
-        raise DataError(f"{source} has no click in the rows that are kept; check the column {columns.click!r}")
+        raise DataError(f"{source} has no click in the rows that are kept; check the column {columns.click!r}{also}")
     if (log.positions == log.positions[0]).all():
         where = f" {columns.position!r}" if columns.position else "s of positions and documents"
         raise DataError(
             f"all documents of {source} were shown at position {log.positions[0]}, "
-            f"so position bias cannot be told from relevance; check the column{where}"
+            f"so position bias cannot be told from relevance; check the column{where}{also}"
         )
     if len(log.query_ids) == 1:
         raise DataError(
-            f"{source} has one query only, {str(log.query_ids[0])!r}, and a ranker is learned from many; "
-            f"check the column {columns.query!r}"
+            f"{source} has one query only, {str(log.query_ids[0])[:100]!r}, and a ranker is learned from many; "
+            f"check the column {columns.query!r}{also}"
         )

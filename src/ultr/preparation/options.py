@@ -66,9 +66,12 @@ class Options:
         if checks.integer("periods", options.periods, at_least=2) > MOST_PERIODS:
             raise OptionError(f"periods must be at most {MOST_PERIODS:,}, got {options.periods:,}")
         check_memory(options.memory)
+        if options.positions_from is not None:
+            checks.integer("positions_from", options.positions_from, at_least=0)
         for name in ("factors", "features"):
-            if isinstance(getattr(options, name), str):
-                raise OptionError(f"{name} must be a list of columns, got the text {getattr(options, name)!r}")
+            value = getattr(options, name)
+            if value is None or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+                raise OptionError(f"{name} must be a list of columns, got {value!r}")
         factors = [*options.factors]
         if len(set(factors)) < len(factors):
             raise OptionError(f"a bias factor is given twice: {', '.join(factors)}")

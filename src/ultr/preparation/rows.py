@@ -14,6 +14,7 @@ from ultr.preparation.times import written
 MISSING = "missing"
 """The level of a bias factor where a row has no value of it."""
 _JOINT = "\x1f"
+_FAR = 2**40
 _LARGEST = 3.4028234663852886e38
 """The largest finite float32."""
 
@@ -48,6 +49,13 @@ def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shap
         raise DataError(
             f"{what} has one row a result page, so its features must come from a second table; give --features-from"
         )
+    if columns.position is not None and not table[columns.position].type().is_array():
+        if "position" not in columns.guessed:
+            raise DataError(
+                f"{what} has one row a result page, so {columns.position} must be a list like {columns.document}; "
+                "without --position the documents of a page stand at 1, 2, 3, ..."
+            )
+        columns = replace(columns, position=None, guessed=tuple(r for r in columns.guessed if r != "position"))
     # A session has several pages, so that a column of a log of pages tells them apart only if it is said to.
     guessed = "impression" in columns.guessed
     return Shape(_without_impression(columns) if guessed else columns, pages=True)
@@ -119,23 +127,26 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
     if not clicks.type().is_array():
         clicks = _as_text(clicks).replace(columns.separator, "").replace(" ", "")
     factors = {f"f{i}": table[name] for i, name in enumerate(columns.factors)}
+    positions = {} if columns.position is None else {"positions": table[columns.position]}
     pages = table.select(
         page=_page(table, columns) if columns.impression else ibis.row_number(),
         query=text(table[columns.query]),
         document=documents,
         clicks=clicks,
         different=(clicks.length() != documents.length()).fill_null(True),
+        **positions,
         **factors,
         **(times := _times(table, columns, time)),
     )
     rows = pages.unnest("document", offset="place", keep_empty=True)
     click = rows.clicks[rows.place] if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
+    position = rows.positions[rows.place] if positions else rows.place + 1
     return rows.select(
         page=rows.page,
         query=rows.query,
         document=text(_as_text(rows.document).strip()),
-        given_position=_as_text(rows.place + 1),
-        position=(rows.place + 1).cast("int64"),
+        given_position=_as_text(position),
+        position=_position(position, columns) if positions else position.cast("int64"),
         click=_click(click),
         given_click=_as_text(click),
         different=rows.different,
@@ -192,7 +203,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
 
 def _page(table: Any, columns: Columns) -> Any:
     first, *others = (table[name] for name in columns.impression)
-    if not others and first.type().is_integer():
+    if not others and first.type().is_integer() and not first.type().is_uint64():
         return first.cast("int64")
     joined = text(first)
     for column in others:
@@ -222,7 +233,9 @@ def _position(column: Any, columns: Columns) -> Any:
 
     shift = 1 - columns.positions_from
     if column.type().is_integer():
-        return column.cast("int64") + shift
+        # Far enough to be a fault, near enough not to overflow.
+        bounded = column.clip(upper=_FAR) if column.type().is_unsigned_integer() else column.clip(-_FAR, _FAR)
+        return bounded.cast("int64") + shift
     value = column if column.type().is_numeric() else _as_text(column).try_cast("float64")
     whole = value.try_cast("int64")
     return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole + shift, ibis.null("int64"))

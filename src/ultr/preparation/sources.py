@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
+import csv
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ FORMATS = {
     ".ndjson": JSON,
     ".json": JSON,
 }
-_PACKED = (".gz", ".zst")
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
 _DATABASE = "duckdb:"
 
 
@@ -60,7 +61,7 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
             return [engine.connection.table(name) for name in names]
     tables = []
     for name in names:
-        found = sorted(path for path in Path(text).glob(f"{name}*") if path.is_dir() or _format(path))
+        found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
         if not found:
             raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
         tables.append(_files(engine, [file for path in found for file in files_of(str(path))]))
@@ -69,7 +70,7 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
 
 def files_of(place: str) -> list[Path]:
     """The files that a path, a folder or a pattern stands for, all of one format."""
-    path = Path(place)
+    path = Path(place).expanduser()
     if path.is_file():
         if _format(path) is None:
             known = ", ".join(FORMATS)
@@ -103,26 +104,55 @@ def _format(path: Path) -> str | None:
 
 
 def _files(engine: Engine, files: list[Path]) -> Any:
-    names = [str(file) for file in files]
+    # DuckDB takes every name for a pattern.
+    names = [re.sub(r"([*?\[])", r"[\1]", str(file)) if engine.name == DUCKDB else str(file) for file in files]
     kind = _format(files[0])
     if kind == PARQUET:
         for file in files:
             _check_parquet(file)
         with engine.explained():
             return engine.connection.read_parquet(names if engine.name == DUCKDB or len(names) > 1 else names[0])
+    for file in files:
+        _check_whole(file)
     if kind == TEXT:
-        # Everything as text: a bit string of clicks is no number.
-        delimiter = _delimiter(files[0])
-        options = (
-            {"all_varchar": True, "header": True, "delim": delimiter, "quote": '"', "escape": '"'}
-            if engine.name == DUCKDB
-            else {"header": True, "sep": delimiter, "inferSchema": False, "escape": '"', "mode": "FAILFAST"}
-        )
+        return _texts(engine, files, names)
+    array = _start(files[0]).lstrip().startswith("[")
+    options = {"format": "array" if array else "newline_delimited", "sample_size": -1} if engine.name == DUCKDB else {}
+    with engine.explained():
+        table = engine.connection.read_json(names, **options)
+    if table.columns == ("json",):
+        raise DataError(f"{files[0]} holds no JSON objects; write one object a line, with the names of the columns")
+    return table
+
+
+def _texts(engine: Engine, files: list[Path], names: list[str]) -> Any:
+    """Files of separated values, with everything as text: a bit string of clicks is no number."""
+    header = _start(files[0])
+    if not header.strip():
+        raise DataError(f"{files[0]} is empty; its first line must hold the names of the columns")
+    if "\0" in header:
+        raise DataError(f"{files[0]} is not a text file in UTF-8, perhaps in UTF-16; write it as UTF-8")
+    tabs = {".tsv", ".tab"} & set(files[0].suffixes)
+    delimiter = "\t" if tabs else max(",;\t|", key=Counter(header).__getitem__)
+    if engine.name != DUCKDB:
+        options = {"header": True, "sep": delimiter, "inferSchema": False, "escape": '"', "mode": "FAILFAST"}
         with engine.explained():
             return engine.connection.read_csv(names, **options)
-    options = {"format": "newline_delimited"} if engine.name == DUCKDB else {}
-    with engine.explained():
-        return engine.connection.read_json(names, **options)
+    # Without `skip` and `comment`, lines that fit the others badly or start with # are left out without a word.
+    form = {"header": True, "delim": delimiter, "quote": '"', "escape": '"', "skip": 0, "comment": ""}
+    try:
+        return engine.connection.read_csv(names, all_varchar=True, **form)
+    except Exception:
+        with engine.explained():
+            _read_in_vain(engine, files[0], names[0], form | {"auto_detect": False})
+            raise
+
+
+def _read_in_vain(engine: Engine, file: Path, name: str, form: dict[str, Any]) -> None:
+    """Raise what is wrong with the lines of a file, where guessing its form only says that it cannot be guessed."""
+    header = next(csv.reader([_start(file)], delimiter=form["delim"]))
+    columns = {f"{number} {column}": "string" for number, column in enumerate(header)}
+    engine.connection.read_csv([name], columns=columns, **form).count().execute()
 
 
 def _check_parquet(file: Path) -> None:
@@ -139,23 +169,36 @@ def _check_parquet(file: Path) -> None:
         ) from error
 
 
-def _delimiter(file: Path) -> str:
-    """What stands between the columns: a tab in .tsv, else what the first line has most of."""
+def _check_whole(file: Path) -> None:
+    """Raise a `DataError` for a packed file that was cut off, which engines read as far as it goes."""
+    packed = _PACKED.get(file.suffix.lower())
+    if packed is None:
+        return
+    import pyarrow
+
     try:
-        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
-            header = lines.readline().decode(errors="replace")
-    except (OSError, EOFError) as error:
-        raise DataError(f"{file} is damaged ({error}); write it again") from error
-    if not header.strip():
-        raise DataError(f"{file} is empty; its first line must hold the names of the columns")
-    if {".tsv", ".tab"} & set(file.suffixes):
-        return "\t"
-    return max(",;\t|", key=Counter(header).__getitem__)
+        with pyarrow.input_stream(str(file), compression=packed) as stream:
+            while stream.read(2**20):
+                pass
+    except PermissionError:
+        raise
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{file} is damaged ({error}); write it again or leave it out") from error
+
+
+def _start(file: Path) -> str:
+    """The first line of a text file."""
+    import pyarrow
+
+    with pyarrow.input_stream(str(file), compression=_PACKED.get(file.suffix.lower())) as stream:
+        text: str = stream.read(2**16).decode("utf-8-sig", errors="replace")
+    return next(iter(text.splitlines()), "")
 
 
 def _database(engine: Engine, text: str) -> Any:
     """A table or a query of a DuckDB file, which a query knows by the name `log`."""
     path, _, options = text.removeprefix(_DATABASE).partition("?")
+    path = str(Path(path).expanduser())
     given = {key: values[-1] for key, values in parse_qs(options).items()}
     if engine.name != DUCKDB:
         raise OptionError(f"{text} needs the engine duckdb, not {engine.name}")
@@ -178,13 +221,24 @@ def _frame(frame: object) -> Any:
     import narwhals
     import pyarrow
 
-    if isinstance(frame, pyarrow.Table):
-        return ibis.memtable(frame)
     try:
-        known = narwhals.from_native(frame)  # type: ignore[call-overload]
+        known = frame if isinstance(frame, pyarrow.Table) else narwhals.from_native(frame)  # type: ignore[call-overload]
+        if isinstance(known, narwhals.LazyFrame):
+            known = known.collect()
+        table = known if isinstance(known, pyarrow.Table) else known.to_arrow()
     except TypeError as error:
         raise OptionError(
             f"a log must be a path or a frame (pandas, polars, Arrow), got {type(frame).__name__}"
         ) from error
-    eager = known.collect() if isinstance(known, narwhals.LazyFrame) else known
-    return ibis.memtable(eager.to_arrow())
+    except (pyarrow.ArrowException, narwhals.exceptions.NarwhalsError) as error:
+        why = " ".join(str(part).strip() for part in error.args).replace("\n", " ")
+        raise DataError(
+            f"{name_of(frame)} cannot be used: {why}; give each column a name and a type of its own"
+        ) from error
+    # DuckDB does not tell upper case from lower case in names, and would take the first.
+    twice = [name for name, count in Counter(map(str.casefold, table.column_names)).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{name_of(frame)} has several columns called {twice[0]!r}, upper and lower case being the same; rename one"
+        )
+    return ibis.memtable(table)
