@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import ibis
 import numpy as np
 import pytest
 from pyarrow import csv, parquet
@@ -76,7 +75,7 @@ def test_an_interrupted_query_is_an_interrupt_and_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr(ibis.backends.duckdb.Backend, "create_table", interrupted)
+    monkeypatch.setattr("ibis.backends.duckdb.Backend.create_table", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare(frame(page(1, "a", "xy", "01")), tmp_path / "log")
     assert list(tmp_path.iterdir()) == []
@@ -84,7 +83,7 @@ def test_an_interrupted_query_is_an_interrupt_and_leaves_nothing(
 
 def test_a_database_that_another_program_writes_is_said_to_be_open(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    hold = f"import duckdb, sys; duckdb.connect({str(path)!r}); print('open', flush=True); sys.stdin.read()"
+    hold = f"import duckdb, sys; held = duckdb.connect({str(path)!r}); print('open', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"

@@ -290,6 +290,18 @@ def test_a_missing_column_is_asked_for(drop: str, message: str) -> None:
         read_log(frame(GOOD).drop([drop]))
 
 
+def test_log_and_features_may_lie_in_two_databases(tmp_path: Path) -> None:
+    features = pyarrow.table({"document": ["x", "y", "z"], "bm25": [1.0, 2.0, 3.0]})
+    for name, table in {"log": frame(GOOD), "second": features}.items():
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+        with duckdb.connect(str(tmp_path / f"{name}.db")) as connection:
+            connection.execute(f"CREATE TABLE rows AS FROM '{tmp_path / name}.parquet'")
+    second = f"duckdb:{tmp_path / 'second.db'}?"
+    for place in (f"{second}table=rows", f"{second}sql=SELECT * FROM features.rows"):
+        log = read_log(f"duckdb:{tmp_path / 'log.db'}?table=rows", features_from=place)
+        assert log.features[:, 0].tolist() == [1, 2, 3, 1, 2]
+
+
 def test_pages_cannot_have_features_of_their_own() -> None:
     with pytest.raises(DataError, match="must come from a second table; give --features-from"):
         read_log(PAGES.append_column("bm25", [[1.0, 2.0, 3.0]]), features=["bm25"])

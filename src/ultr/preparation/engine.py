@@ -26,7 +26,8 @@ class Engine:
     work: Path
     source: str = "the log"
     """What is being read, for messages."""
-    _kept: dict[str, Any] = field(default_factory=dict)
+    attached: dict[str, str] = field(default_factory=dict)
+    """The databases that are read, by path, and what a query calls them."""
 
     def keep(self, name: str, expression: Any) -> Any:
         """The table that an expression gives, computed once and kept on disk or in the back end."""

@@ -196,7 +196,7 @@ def _start(file: Path) -> str:
 
 
 def _database(engine: Engine, text: str) -> Any:
-    """A table or a query of a DuckDB file, which a query knows by the name `log`."""
+    """A table or a query of a DuckDB file, which a query knows as `log`; a second file is `features`."""
     path, _, options = text.removeprefix(_DATABASE).partition("?")
     path = str(Path(path).expanduser())
     given = {key: values[-1] for key, values in parse_qs(options).items()}
@@ -205,15 +205,18 @@ def _database(engine: Engine, text: str) -> Any:
     if not Path(path).is_file():
         raise DataError(f"there is no DuckDB file {path}; give duckdb:FILE?table=NAME or duckdb:FILE?sql=SELECT ...")
     with engine.explained():
-        if "log" not in engine.connection.list_catalogs():
-            engine.connection.attach(path, name="log", read_only=True)
+        if path not in engine.attached:
+            name = "features" if engine.attached else "log"
+            engine.connection.attach(path, name=name, read_only=True)
+            engine.attached[path] = name
+        place = (engine.attached[path], "main")
         if set(given) == {"sql"}:
             return engine.connection.sql(given["sql"])
-        tables = engine.connection.list_tables(database=("log", "main"))
+        tables = engine.connection.list_tables(database=place)
         if set(given) != {"table"}:
             raise OptionError(f"{text} must end in ?table=NAME or ?sql=SELECT ...; its tables: {', '.join(tables)}")
         checks.one_of(f"the table of {path}", given["table"], tables)
-        return engine.connection.table(given["table"], database=("log", "main"))
+        return engine.connection.table(given["table"], database=place)
 
 
 def _frame(frame: object) -> Any:
