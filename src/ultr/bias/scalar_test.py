@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ BY_LABEL, BY_SCORE, BY_CLICKS, LABELS = GROUPINGS = (
 """How groups can be made, the most trustworthy first."""
 ENOUGH_POWER = 0.8
 """With less, a test that finds nothing says nothing."""
+SPLITS = 9
+"""Halves of the lists are drawn so many times, since one draw can say anything. Odd, so that there is a middle one."""
 MOST_CELLS = 20_000
 MOST_ROWS = 1_000_000
 """Of larger logs, the queries with the most impressions are tested: the rest adds time, but little power."""
@@ -83,8 +85,9 @@ def scalar_test(
     """Test whether a scalar is enough, by labels of documents (-1 = none), a model's scores, or clicks alone.
 
     `labels` and `scores` have one number for each row of `log.features`. Documents that were shown at several positions
-    are compared with themselves, in groups by label, else by score, else by the clicks on half of the lists; only if
-    they do not move (or not enough to find trust bias in most cases) is the plain table of labels and positions tested.
+    are compared with themselves, in groups by label, else by score, else by the clicks on half of the lists (drawn
+    `SPLITS` times); only if they do not move (or not enough to find trust bias in most cases) is the plain table of
+    labels and positions tested.
     Of these, the first with `ENOUGH_POWER` is taken, or else that with the most. Power is known without looking at the
     result, so the choice does not raise the chance of a false alarm. A log that cannot be tested gives a reason.
     """
@@ -118,10 +121,10 @@ class _Documents:
     groups: Integers
     dispersion: Dispersion
 
-    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
+    def test(self, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
         factors = self.dispersion.factors(self.cells.together)
         counted = GroupedDocuments.of(self.cells, self.groups, dispersion=factors, most_cells=MOST_CELLS)
-        test = grouped_rank_test(counted, level=level, samples=samples, power=True, seed=seed)
+        test = grouped_rank_test(counted, level=level, samples=samples, power=power, seed=seed)
         used = counted.cells
         caveats = ((_CONTEXT,) if self.dispersion.low > 0 else ()) + ((_DIMENSION,) if test.dimension > 2 else ())
         return ScalarTest(
@@ -134,6 +137,26 @@ class _Documents:
             reason=None,
             caveats=caveats,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Halves:
+    """Documents in groups by the clicks on one half of the lists, tested on the other, for several halves.
+
+    Twice the median of the p-values is a p-value, however they depend on each other (Meinshausen, Meier and Bühlmann,
+    p-Values for High-Dimensional Regression, JASA 2009): so each half is tested at half the level, and the middle one
+    of them speaks for all.
+    """
+
+    splits: tuple[_Documents, ...]
+
+    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
+        tests = [split.test(level=level / 2, samples=samples, power=False, seed=seed) for split in self.splits]
+        order = np.argsort([found.test.p_values[0] for found in tests if found.test is not None], kind="stable")
+        middle = self.splits[int(order[len(order) // 2])].test(level=level / 2, samples=samples, power=True, seed=seed)
+        assert middle.test is not None, "a test that was run once can be run again"
+        doubled = tuple(min(2 * p, 1.0) for p in middle.test.p_values)
+        return replace(middle, test=replace(middle.test, p_values=doubled, level=level))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +185,7 @@ class _Labels:
 
 def _candidates(
     log: ClickLog, labels: Integers | None, scores: Doubles | None, *, seed: int
-) -> Iterator[_Documents | _Labels]:
+) -> Iterator[_Documents | _Halves | _Labels]:
     if not log.clicks.any():
         return
     cells, documents = Cells.of_log(log), np.unique(log.documents)
@@ -175,13 +198,11 @@ def _candidates(
         weights = np.bincount(cells.documents, cells.impressions)
         yield _Documents(BY_SCORE, cells, score_groups(scores[documents], weights), dispersion)
     if labels is None and scores is None:
-        groups, half = list_click_groups(log, seed=seed)
-        if (groups >= 0).any() and len(half.moved()):
-            yield _Documents(BY_CLICKS, half, groups, dispersion)
-        else:
+        splits = [list_click_groups(log, seed=seed + number) for number in range(SPLITS)]
+        if not all((groups >= 0).any() and len(half.moved()) for groups, half in splits):
             # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
-            groups, half = click_groups(cells, seed=seed)
-            yield _Documents(BY_CLICKS, half, groups, dispersion)
+            splits = [click_groups(cells, seed=seed + number) for number in range(SPLITS)]
+        yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
     if labels is not None:
         yield _Labels(log, labels[log.documents])
 
