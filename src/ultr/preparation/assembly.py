@@ -55,33 +55,62 @@ def assemble(
     numbers = engine.keep("list_numbers", pages.mutate(list=ibis.row_number()))
     of_factors = [f"f{i}" for i in range(len(factors))]
     joined = shown.join(numbers, "page").join(documents, ["query", "document"])
-    periods = ["period"] if period_names else []
-    wanted = joined.select("list", "row", "query_number", "position", "impressions", "clicks", *periods, *of_factors)
-    table = engine.fetch(wanted)
-    lists, positions = _integers(table, "list"), _integers(table, "position")
-    rows = np.lexsort((positions, lists))
-    offsets = ragged.from_lengths(np.bincount(lists))
-    firsts = rows[offsets[:-1]]
-    levels = [_levels(table, name) for name in of_factors]
-    log = ClickLog(
-        features=_matrix(engine, documents, features, len(feature_names)),
-        documents=_integers(table, "row")[rows],
-        offsets=offsets,
-        factors=(
-            position_factor(positions[rows]),
-            *(BiasFactor(name, v[rows], n) for name, (v, n) in zip(factors, levels, strict=True)),
-        ),
-        impressions=_integers(table, "impressions")[firsts],
-        clicks=_integers(table, "clicks")[rows],
-        queries=_integers(table, "query_number")[firsts],
-        query_ids=_queries(engine, documents),
+    # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
+    wanted = joined.select("list", "row", "clicks", *of_factors, position=joined.position.cast("int32"))
+    of_lists = joined.group_by("list").agg(
+        impressions=joined.impressions.max(),
+        query_number=joined.query_number.max(),
+        length=joined.count(),
+        **({"period": joined.period.max()} if period_names else {}),
+    )
+    features_of = _matrix(engine, documents, features, len(feature_names))
+    log = _collapsed(
+        engine.fetch(of_lists.order_by("list")),
+        engine.fetch(wanted),
+        factors=dict(zip(factors, of_factors, strict=True)),
+        features=features_of,
         feature_names=feature_names,
-        periods=_integers(table, "period")[firsts] if period_names else None,
+        query_ids=_queries(engine, documents),
         period_names=period_names,
     )
     if pairs is not None:
         log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
     return log.select(_canonical(log))
+
+
+def _collapsed(
+    lists: Any,
+    shown: Any,
+    *,
+    factors: dict[str, str],
+    features: Floats,
+    feature_names: tuple[str, ...],
+    query_ids: Strings,
+    period_names: tuple[str, ...],
+) -> ClickLog:
+    """The log of a table of lists and one of shown documents, whose list, position, row and clicks are in any order."""
+    positions = shown["position"].to_numpy()
+    rows = np.lexsort((positions, _integers(shown, "list")))
+    return ClickLog(
+        features=features,
+        documents=_integers(shown, "row")[rows],
+        offsets=ragged.from_lengths(_integers(lists, "length")),
+        factors=(
+            position_factor(positions[rows]),
+            *(
+                BiasFactor(name, values[rows], levels)
+                for name, column in factors.items()
+                for values, levels in [_levels(shown, column)]
+            ),
+        ),
+        impressions=_integers(lists, "impressions"),
+        clicks=_integers(shown, "clicks")[rows],
+        queries=_integers(lists, "query_number"),
+        query_ids=query_ids,
+        feature_names=feature_names,
+        periods=_integers(lists, "period") if period_names else None,
+        period_names=period_names,
+    )
 
 
 def _canonical(log: ClickLog) -> Integers:

@@ -24,6 +24,7 @@ class Engine:
     name: str
     connection: Any
     work: Path
+    memory: str = "0MB"
     source: str = "the log"
     """What is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
@@ -43,6 +44,12 @@ class Engine:
         """The result as an Arrow table in memory; only for what is small or collapsed."""
         with self.explained():
             return self.connection.to_pyarrow(expression)
+
+    def make_room(self) -> None:
+        """Keep less in memory from here on, since Python needs some for the collapsed log."""
+        if self.name == DUCKDB and (less := _bytes(self.memory) // 4) > 200 * 10**6:
+            with self.explained():
+                self.connection.raw_sql(f"SET memory_limit = '{less}B'")
 
     def row(self, expression: Any) -> dict[str, Any]:
         """The only row of a result."""
@@ -102,6 +109,11 @@ def check_memory(text: str) -> str:
     return text.strip()
 
 
+def _bytes(memory: str) -> int:
+    number, unit = re.match(r"([0-9.]+)\s*(.+)", memory.upper()).groups()  # type: ignore[union-attr]
+    return int(float(number) * {"MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}[unit])
+
+
 def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
     _need("duckdb", "prepare")
     import ibis
@@ -114,7 +126,7 @@ def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
     )
     connection.raw_sql("SET enable_progress_bar = false")
     try:
-        yield Engine(DUCKDB, connection, work)
+        yield Engine(DUCKDB, connection, work, memory)
     finally:
         connection.disconnect()
 

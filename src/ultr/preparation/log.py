@@ -115,6 +115,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     _check_kept(source, tallies["rows"], reasons, strict=options.strict)
 
     documents = number_documents(engine, final.shown)
+    engine.make_room()
     collapsed = assemble(
         engine,
         final.shown,
