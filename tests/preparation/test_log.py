@@ -233,6 +233,16 @@ def test_rows_with_features_that_cannot_be_used_are_put_aside(
     assert summary.pages.kept == 3
 
 
+def test_the_click_of_a_row_put_aside_does_not_count_for_another_row_of_its_document() -> None:
+    rows = [GOOD[0] | {"click": 0}, *GOOD]
+    values = [float("nan") if n == 1 else GOOD_FEATURES[row["query"], row["document"]] for n, row in enumerate(rows)]
+    table = frame(rows).append_column("bm25", pyarrow.array(values, pyarrow.float64()))
+    log, said = read_with_warning(table, features=["bm25"])
+    assert said.startswith("1 of 9 rows were put aside (NaN in the features: 1)")
+    assert log.impressions.tolist() == [2, 1]
+    assert log.clicks.tolist() == [0, 1, 0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
