@@ -27,7 +27,10 @@ def test_a_log_with_swaps_and_position_based_clicks_can_be_debiased_with_a_scala
         "position bias": Verdict.GOOD,
     }
     assert "nothing speaks against one number" in found.headline
-    assert found.steps[-1].startswith("train: ultr train")
+    assert found.steps[-2:] == (
+        "train: ultr train vectorization --dimension 3 --log log --out model",
+        "compare: ultr train inverse-propensity --log log --out other; ultr compare other model --log log",
+    )
 
 
 def test_features_that_are_the_position_are_found() -> None:

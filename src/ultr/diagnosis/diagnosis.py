@@ -62,8 +62,8 @@ class Diagnosis:
             return "This log can be debiased, and nothing speaks against one number for each position."
         if answer == "no":
             return (
-                "This log can be debiased, but one number for each position is not enough: take vectors of dimension "
-                f"{self.dimension.suggested}."
+                "This log can be debiased, but one number for each position is not enough: take Vectorization with "
+                f"dimension {self.dimension.suggested}."
             )
         return "This log can be debiased; whether one number for each position is enough, it does not tell."
 
@@ -76,6 +76,11 @@ class Diagnosis:
         if self.volume.features:
             dimension = self.dimension.suggested
             steps.append(f"train: ultr train vectorization --dimension {dimension} --log {self.source} --out model")
+            if self.linkage.position.connected and self.dimension.scalar.answer != "no":
+                steps.append(
+                    f"compare: ultr train inverse-propensity --log {self.source} --out other; "
+                    f"ultr compare other model --log {self.source}"
+                )
         return tuple(steps)
 
     def as_json(self) -> dict[str, Any]:

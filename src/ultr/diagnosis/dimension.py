@@ -13,8 +13,9 @@ from ultr.bias.scalar_test import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
 
-UNTOLD_DIMENSION = 2
-"""What to take where the log does not tell: the smallest that can follow trust bias."""
+SMALLEST = 3
+"""Too small a dimension costs far more than too large a one, and `Vectorization` needs one more than the rank of click
+rates, since it adds where relevance and observation multiply: see "Choosing without labels" in docs/experiments.md."""
 _GROUPS = {
     "labels": "documents by label",
     "documents by label": "documents by label, each compared with itself at other positions",
@@ -38,10 +39,8 @@ class Dimension:
 
     @property
     def suggested(self) -> int:
-        """The dimension of `Vectorization` to begin with."""
-        if self.scalar.answer == "cannot tell" or self.scalar.test is None:
-            return UNTOLD_DIMENSION
-        return self.scalar.test.dimension
+        """The dimension of `Vectorization` to take: one more than the rank that was found, but not fewer than three."""
+        return SMALLEST if self.scalar.test is None else max(SMALLEST, self.scalar.test.dimension + 1)
 
     def finding(self) -> Finding:
         """Whether relevance times observation, two numbers, describes the clicks."""
@@ -49,22 +48,25 @@ class Dimension:
         test = found.test
         if test is None:
             answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}"]
-            return self._finding(Verdict.UNKNOWN, answer, [f"take dimension {UNTOLD_DIMENSION}, or log some swaps"])
+            return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log some swaps"])
         p = f"p = {test.p_values[0]:.3f}"
         caveats = [caveat.partition(";")[0] for caveat in found.caveats]
         if found.answer == "no":
             ratio = test.singular_values[1] / test.singular_values[0]
             answer = [
                 f"click rates are not relevance times observation ({p}): groups of documents lose clicks by position "
-                f"in different ways, and the second singular value is {ratio:.3f} of the first"
+                f"in different ways; the matrix has rank {test.dimension} beyond noise, and its second singular value "
+                f"is {ratio:.3f} of the first"
             ]
-            advice = [f"train vectors of dimension {self.suggested}; a method with one propensity a position will err"]
+            advice = [
+                f"train Vectorization, with dimension {self.suggested}; methods with one propensity a position err"
+            ]
             return self._finding(Verdict.CAREFUL, [*answer, *caveats], advice)
         power = f"trust bias as it was published would have been found with a chance of {test.power or 0:.0%}"
         if found.answer == "yes":
             return self._finding(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
         answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
-        return self._finding(Verdict.UNKNOWN, answer, [f"take dimension {UNTOLD_DIMENSION}, or log more"])
+        return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log more"])
 
     def _finding(self, verdict: Verdict, answer: list[str], advice: list[str]) -> Finding:
         test = self.scalar.test
@@ -95,7 +97,7 @@ class Dimension:
             numbers |= {
                 "p_values": list(test.p_values),
                 "deviances": list(test.deviances),
-                "dimension": test.dimension,
+                "rank": test.dimension,
                 "power": test.power,
                 "rates": test.rates.tolist(),
                 "singular_values": test.singular_values.tolist(),
