@@ -3,11 +3,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from pyarrow import csv, parquet
 from tests.preparation.test_log import GOOD_FEATURES, frame, page
@@ -37,7 +39,11 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
     rows[5] |= {"click": 2}
     days = [f"2024-02-{row['impression'] % 28 + 1:02}T0{row['position']}:30:00.5+02:00" for row in rows]
     days[-1], days[9] = "", "2024-02-30"
-    csv.write_csv(frame(rows).append_column("day", [days]), tmp_path / "log.csv")
+    grades = {"ax": "3", "ay": "1.33333", "az": "3.0", "bx": "-1", "by": ""}
+    labels = [grades[row["query"] + row["document"]] for row in rows]
+    labels[20] += "1"
+    table = frame(rows).append_column("day", [days]).append_column("grade", [labels])
+    csv.write_csv(table, tmp_path / "log.csv")
     features = [f"{q},{d},{v}" for (q, d), v in GOOD_FEATURES.items()][1:]
     (tmp_path / "features.csv").write_text("\n".join(["query,document,bm25", *features]) + "\n")
     options: dict[str, Any] = {
@@ -45,6 +51,8 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
         "rare": 5,
         "time": "day",
         "periods": 4,
+        "label": "grade",
+        "unjudged": ["-1"],
         "pairs": True,
         "features_from": tmp_path / "features.csv",
     }
@@ -61,6 +69,39 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
     ]
     assert aside[0] == aside[1]
     assert len(aside[0]) > 3
+
+
+@needs_spark
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_pages_with_lists_as_duckdb_does(tmp_path: Path) -> None:
+    table = pyarrow.table(
+        {
+            "query": ["a", "b", "b", "a", "a"],
+            "docs": ["x|y", "y|x", "x|y", "x|y", "z|y|x"],
+            "clicks": [[1], [0, 1], [1, 1, 0], [0, 1], [0, 0, 1]],
+            "labels": [[1.0, 2.0], [], [3.0, 0.5], None, [float("nan"), 3.0, 1.0]],
+            "kinds": [["ad", "web"], ["web", "web"], [], None, ["ad", "web", "web"]],
+            "day": [date(2024, 1, number) for number in (1, 1, 2, 2, 3)],
+        }
+    )
+    parquet.write_table(table, tmp_path / "log.parquet")
+    (tmp_path / "names.toml").write_text('factors = ["kinds"]\nlabel = "labels"\ntime = "day"\nseparator = "|"')
+    one, other = (
+        prepare(
+            tmp_path / "log.parquet",
+            tmp_path / engine,
+            engine=engine,
+            memory="1GB",
+            columns=tmp_path / "names.toml",
+            rare=0,
+        )
+        for engine in ("duckdb", "spark")
+    )
+    assert one.log.fingerprint() == other.log.fingerprint()
+    assert one.summary.as_json() | {"engine": "spark"} == other.summary.as_json()
+    # Pages 0 and 2 have clicks of another length; y of query a is 2 on the first page and 3 on the last.
+    assert one.summary.pages.aside == 2
+    assert (one.summary.grades, one.summary.judged, one.summary.conflicting_labels) == (("0.5", "1", "3"), 3, 1)
 
 
 def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import csv
+import gzip
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from ultr.preparation import prepare
 
@@ -25,3 +29,36 @@ def test_the_real_logs_have_the_pages_and_queries_that_their_description_counts(
     assert prepared.summary.rows.read == 10 * pages
     assert (prepared.summary.queries, prepared.log.lists) == (queries, lists)
     assert prepared.log.features.shape[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "levels"),
+    [
+        ("sogou/sessions.tsv.gz", "labels(-1 none, 0..5)", ("0", "1.33333", "2", "2.66667", "3", "4", "5")),
+        ("trec2014/serps.tsv.gz", "labels", ("-2", "0", "1", "2", "3", "4")),
+    ],
+)
+def test_the_labels_of_the_real_logs_are_those_of_a_count_by_hand(
+    file: str, column: str, levels: tuple[str, ...], shared_data: Path, tmp_path: Path
+) -> None:
+    shown: set[tuple[str, str]] = set()
+    said: dict[tuple[str, str], set[str]] = defaultdict(set)
+    with gzip.open(shared_data / file, "rt") as lines:
+        for page in csv.DictReader(lines, delimiter="\t"):
+            documents, labels = page["docs"].split(","), page[column].split(",")
+            if len(set(documents)) == len(documents):
+                shown |= {(page["query"], document) for document in documents}
+            if page[column]:
+                for document, label in zip(documents, labels, strict=True):
+                    said[page["query"], document] |= {label} - ({"-1"} if "none" in column else set())
+    prepared = prepare(shared_data / file, tmp_path / "log", columns=file.split("/")[0])
+    summary = prepared.summary
+    assert summary.grades == levels
+    assert summary.judged == sum(len(said[each]) == 1 for each in shown)
+    assert summary.conflicting_labels == sum(len(said[each]) > 1 for each in shown)
+    names = parquet.read_table(tmp_path / "log" / "documents.parquet").to_pylist()
+    grades = prepared.log.grades
+    assert grades is not None
+    for row, value in zip(names, grades.values, strict=True):
+        labels = said[row["query"], row["document"]]
+        assert labels == {grades.levels[value]} if value >= 0 else len(labels) != 1

@@ -33,6 +33,12 @@ def prepare(
     ] = None,
     time: Annotated[str | None, typer.Option(help="Column of the time of the page, for splits by time.")] = None,
     periods: Annotated[int, typer.Option(help="Into how many parts the time is cut, with as many pages each.")] = 10,
+    label: Annotated[
+        str | None, typer.Option(help="Column of a judge's grade of the document, to examine the log by.")
+    ] = None,
+    unjudged: Annotated[
+        list[str] | None, typer.Option(help="A label that says that there is none, such as -1; repeatable.")
+    ] = None,
     factor: Annotated[list[str] | None, typer.Option(help="Column that is a cause of bias, repeatable.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns of features as a,b,c or by pattern as bm25_*.")] = None,
     features_from: Annotated[
@@ -77,6 +83,8 @@ def prepare(
             impression=_names(impression) or None,
             time=time,
             periods=periods,
+            label=label,
+            unjudged=unjudged or (),
             factors=factor or (),
             features=_names(features),
             features_from=features_from,
@@ -111,6 +119,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
         "position": columns.position,
         "click": columns.click,
         "time": columns.time,
+        "label": columns.label,
     }
     said = [f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name]
     shape = "one row a result page" if summary.one_row_a_page else "one row a shown document"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ class Grades:
         >>> Grades.of([2, 10, None, 2.5]).levels
         ('2', '2.5', '10')
         """
-        texts = [_written(value) for value in values]
+        texts = [written(value) for value in values]
         levels = ordered_levels({text for text in texts if text})
         place = {text: number for number, text in enumerate(levels)}
         return cls(np.array([place.get(text, -1) for text in texts], dtype=np.int32), levels)
@@ -54,10 +55,14 @@ def ordered_levels(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(known)
 
 
-def _written(value: object) -> str:
-    """A grade as text, whole numbers without a point; empty where there is none."""
+def written(value: object) -> str:
+    """A grade as text, whole numbers without a point; empty where there is none.
+
+    >>> written(2.0), written(" 2.0"), written("2.5"), written(None)
+    ('2', '2', '2.5', '')
+    """
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
+    text = str(value).strip()
+    whole = re.fullmatch(r"([-+]?[0-9]+)[.]0*", text)
+    return whole[1] if whole else text

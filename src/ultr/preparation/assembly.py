@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ultr.arrays import Floats, Integers, Strings
 from ultr.data import ragged
-from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.data.click_log import BiasFactor, ClickLog, Grades, position_factor
 from ultr.errors import DataError
 from ultr.preparation.engine import Engine
 
@@ -44,6 +44,7 @@ def assemble(
     feature_names: tuple[str, ...],
     pairs: Any | None,
     period_names: tuple[str, ...],
+    grades: Grades | None,
 ) -> ClickLog:
     """The log of collapsed rows; the features stay in a file of the engine's folder.
 
@@ -72,6 +73,7 @@ def assemble(
         feature_names=feature_names,
         query_ids=_queries(engine, documents),
         period_names=period_names,
+        grades=grades,
     )
     if pairs is not None:
         log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
@@ -87,6 +89,7 @@ def _collapsed(
     feature_names: tuple[str, ...],
     query_ids: Strings,
     period_names: tuple[str, ...],
+    grades: Grades | None,
 ) -> ClickLog:
     """The log of a table of lists and one of shown documents, whose list, position, row and clicks are in any order."""
     positions = shown["position"].to_numpy()
@@ -110,6 +113,7 @@ def _collapsed(
         feature_names=feature_names,
         periods=_integers(lists, "period") if period_names else None,
         period_names=period_names,
+        grades=grades,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from ultr import checks
+from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
 
 UBI = "ubi"
@@ -45,6 +46,10 @@ class Columns:
     click: str | None = None
     time: str | None = None
     """When the page was shown."""
+    label: str | None = None
+    """What a judge said of the document."""
+    unjudged: tuple[str, ...] = ()
+    """Labels that say that there is none."""
     factors: tuple[str, ...] = ()
     """Columns that are causes of bias, beside the position."""
     features: tuple[str, ...] = ()
@@ -77,7 +82,7 @@ class Columns:
         return replace(found, features=expand(self.features, names, what=what, taken=found._given()))
 
     def _given(self) -> list[str]:
-        single = [self.query, self.document, self.position, self.click, self.time]
+        single = [self.query, self.document, self.position, self.click, self.time, self.label]
         return [*self.impression, *(name for name in single if name is not None), *self.factors]
 
     def as_json(self) -> dict[str, Any]:
@@ -167,6 +172,8 @@ class _Mapping(BaseModel):
     position: str | None = None
     click: str | None = None
     time: str | None = None
+    label: str | None = None
+    unjudged: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     separator: str = ","
@@ -176,6 +183,11 @@ class _Mapping(BaseModel):
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("unjudged", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        return [written(each) for each in value] if isinstance(value, list) else value
 
 
 def _plain(name: str) -> str:

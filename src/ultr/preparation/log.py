@@ -22,6 +22,7 @@ from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine, connect
 from ultr.preparation.factors import check_levels, merge_rare
 from ultr.preparation.features import inline_features, joined_features
+from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
 from ultr.preparation.pairs import clicked_together
 from ultr.preparation.rows import rows_of, shape_of
@@ -96,6 +97,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     time = None if columns.time is None else time_of(engine, table, columns.time, what=source)
     rows = engine.keep("log_rows", rows_of(table, shape, time=time))
     rows_read, clicks_read = _counted(engine, rows, columns, source)
+    labels = None if columns.label is None else labels_of(engine, rows, columns.label, what=source)
 
     cells = [f"f{i}" for i in range(len(columns.factors))]
     each = rows.mutate(impressions=1, clicks=rows.click.cast("int64").fill_null(0))
@@ -115,6 +117,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     _check_kept(source, tallies["rows"], reasons, strict=options.strict)
 
     documents = number_documents(engine, final.shown)
+    grades, conflicting = (None, 0) if labels is None else grades_of(engine, documents, labels)
     engine.make_room()
     collapsed = assemble(
         engine,
@@ -125,6 +128,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         feature_names=names,
         pairs=clicked_together(engine, rows, raw, final) if options.pairs else None,
         period_names=names_of(raw.begins),
+        grades=grades,
     )
     _check_use(collapsed, source, columns, tallies["rows"], reasons)
     if folder is not None:
@@ -146,6 +150,9 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         documents=len(collapsed.features),
         features=len(names),
         periods=collapsed.period_names,
+        grades=() if grades is None else grades.levels,
+        judged=0 if grades is None else int((grades.values >= 0).sum()),
+        conflicting_labels=conflicting,
         clicks_elsewhere=elsewhere,
         rows=tallies["rows"],
         clicks=tallies["clicks"],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ultr import checks
+from ultr.data.grades import written
 from ultr.errors import OptionError
 from ultr.preparation.columns import UBI, Columns, read_columns
 from ultr.preparation.engine import DUCKDB, check_memory
@@ -35,6 +36,10 @@ class Options:
     """
     periods: int = PERIODS
     """Into how many parts, with about as many pages each, the time is cut."""
+    label: str | None = None
+    """What a judge said of the document, as a number or a text; to examine the log by, never to train on."""
+    unjudged: Sequence[object] = ()
+    """Labels that say that there is none, such as `-1`."""
     factors: Sequence[str] = ()
     """Columns that are causes of bias, beside the position."""
     features: Sequence[str] = ()
@@ -72,6 +77,8 @@ class Options:
             value = getattr(options, name)
             if value is None or isinstance(value, str) or not all(isinstance(each, str) for each in value):
                 raise OptionError(f"{name} must be a list of columns, got {value!r}")
+        if isinstance(options.unjudged, str):
+            raise OptionError(f"unjudged must be a list of labels, got the text {options.unjudged!r}")
         factors = [*options.factors]
         if len(set(factors)) < len(factors):
             raise OptionError(f"a bias factor is given twice: {', '.join(factors)}")
@@ -94,6 +101,8 @@ class Options:
             click=self.click,
             impression=impression,
             time=self.time,
+            label=self.label,
+            unjudged=tuple(written(each) for each in self.unjudged),
             factors=tuple(self.factors),
             features=tuple(self.features),
             positions_from=self.positions_from,

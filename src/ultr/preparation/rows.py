@@ -64,7 +64,7 @@ def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shap
 def rows_of(table: Any, shape: Shape, *, time: Any | None = None) -> Any:
     """The rows of a log: page, query, document, position, click, f0, f1, ..., fault, given_position, given_click.
 
-    With a `time`, a column of the table, also time and given_time.
+    With a `time`, a column of the table, also time and given_time; with labels, also label.
     """
     return _judged((_of_pages if shape.pages else _of_documents)(table, shape.columns, time), shape)
 
@@ -92,6 +92,15 @@ def number(column: Any) -> Any:
     return ibis.ifelse(narrow.between(-_LARGEST, _LARGEST), narrow, ibis.null("float32"))
 
 
+def label(column: Any, unjudged: tuple[str, ...]) -> Any:
+    """A judge's label as text, whole numbers without a point as `grades.written` has it; null where there is none."""
+    import ibis
+
+    given = text(column).strip()
+    given = ibis.ifelse(given.re_search(r"^[-+]?[0-9]+[.]0*$"), given.re_extract(r"^([^.]*)", 1), given)
+    return ibis.ifelse((given.lower() == "nan") | given.isin(unjudged), ibis.null("string"), given)
+
+
 def _without_impression(columns: Columns) -> Columns:
     return replace(columns, impression=(), guessed=tuple(role for role in columns.guessed if role != "impression"))
 
@@ -114,33 +123,39 @@ def _of_documents(table: Any, columns: Columns, time: Any | None) -> Any:
         unusable=unusable,
         **{f"f{i}": text(table[name]).fill_null(MISSING) for i, name in enumerate(columns.factors)},
         **_times(table, columns, time),
+        **({"label": label(table[columns.label], columns.unjudged)} if columns.label else {}),
     )
 
 
 def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
     import ibis
 
-    documents = table[columns.document]
-    if not documents.type().is_array():
-        documents = text(documents).split(columns.separator)
+    documents = _listed(table[columns.document], columns)
     clicks = table[columns.click]
     if not clicks.type().is_array():
         clicks = _as_text(clicks).replace(columns.separator, "").replace(" ", "")
     factors = {f"f{i}": table[name] for i, name in enumerate(columns.factors)}
     positions = {} if columns.position is None else {"positions": table[columns.position]}
+    labels = {"label": _listed(table[columns.label], columns)} if columns.label else {}
+    different = (clicks.length() != documents.length()).fill_null(True)
+    for values in (*factors.values(), *labels.values(), *positions.values()):
+        if values.type().is_array():
+            # A list that is empty says nothing of the documents, and nothing wrong.
+            different = different | ((values.length() > 0) & (values.length() != documents.length())).fill_null(False)
     pages = table.select(
         page=_page(table, columns) if columns.impression else ibis.row_number(),
         query=text(table[columns.query]),
         document=documents,
         clicks=clicks,
-        different=(clicks.length() != documents.length()).fill_null(True),
+        different=different,
         **positions,
         **factors,
+        **labels,
         **(times := _times(table, columns, time)),
     )
     rows = pages.unnest("document", offset="place", keep_empty=True)
-    click = rows.clicks[rows.place] if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
-    position = rows.positions[rows.place] if positions else rows.place + 1
+    click = _item(rows, "clicks") if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
+    position = _item(rows, "positions") if positions else rows.place + 1
     return rows.select(
         page=rows.page,
         query=rows.query,
@@ -151,12 +166,25 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
         given_click=_as_text(click),
         different=rows.different,
         unusable=ibis.literal(value=False),
-        **{
-            name: text(rows[name][rows.place] if rows[name].type().is_array() else rows[name]).fill_null(MISSING)
-            for name in factors
-        },
+        **{name: text(_item(rows, name)).fill_null(MISSING) for name in factors},
+        **{name: label(_item(rows, name), columns.unjudged) for name in labels},
         **{name: rows[name] for name in times},
     )
+
+
+def _listed(column: Any, columns: Columns) -> Any:
+    # Spark takes a separator as a regular expression, in which this one stands for itself.
+    return column if column.type().is_array() else text(column).replace(columns.separator, _JOINT).split(_JOINT)
+
+
+def _item(rows: Any, name: str) -> Any:
+    """What a page says of a document: the value at its place of a list, which may be too short, or that of the page."""
+    import ibis
+
+    values = rows[name]
+    if not values.type().is_array():
+        return values
+    return ibis.ifelse(rows.place < values.length(), values[rows.place], ibis.null(values.type().value_type))
 
 
 def _times(table: Any, columns: Columns, time: Any | None) -> dict[str, Any]:
@@ -195,7 +223,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
         "position",
         "click",
         *(f"f{i}" for i in range(len(shape.columns.factors))),
-        *(["time"] if timed else []),
+        *(name for name in ("time", "label") if name in rows.columns),
         "fault",
         **{name: ibis.ifelse(wrong, rows[name], ibis.null("string")) for name in given},
     )

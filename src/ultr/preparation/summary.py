@@ -62,6 +62,12 @@ class Summary:
     features: int
     periods: tuple[str, ...] = ()
     """The time at which each period begins."""
+    grades: tuple[str, ...] = ()
+    """The labels that documents have, from the worst to the best."""
+    judged: int = 0
+    """How many documents have one."""
+    conflicting_labels: int = 0
+    """How many have two that differ, and count as not judged."""
     empty_pages: int | None = None
     """Kept pages without a click on a kept row; None = not counted."""
     clicks_elsewhere: int = 0
@@ -106,6 +112,9 @@ class Summary:
             "documents": self.documents,
             "features": self.features,
             "periods": list(self.periods),
+            "grades": list(self.grades),
+            "judged": self.judged,
+            "conflicting_labels": self.conflicting_labels,
             "empty_pages": self.empty_pages,
             "clicks_elsewhere": self.clicks_elsewhere,
             "collapse_ratio": round(self.collapse_ratio, 4),
