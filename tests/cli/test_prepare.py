@@ -40,6 +40,26 @@ def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> No
     assert summary["reasons"][0]["reason"] == "position below 1"
 
 
+def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
+    table = frame(GOOD).append_column("day", [[f"2024-01-0{row['impression']}" for row in GOOD]])
+    parquet.write_table(table.append_column("grade", [[3, 1, -1, 2, 1, -1, 0, 2]]), tmp_path / "raw.parquet")
+    asked = ["--time", "day", "--periods", 2, "--label", "grade", "--unjudged", -1]
+    out = tmp_path / "log"
+    text = ultr("prepare", tmp_path / "raw.parquet", *asked, "--out", out).stdout
+    assert "time = day; label = grade" in " ".join(text.split())
+    assert "0 of 3 pages have no click" in text
+    assert "2 periods of time; the first begins at 2024-01-01, the last at 2024-01-02" in text
+    assert "3 documents have a label: 0, 1, 2; 1 more have labels that differ" in text
+    summary = json.loads(
+        ultr("prepare", tmp_path / "raw.parquet", *asked, "--out", out, "--overwrite", "--json").stdout
+    )
+    assert summary["periods"] == ["2024-01-01", "2024-01-02"]
+    assert (summary["grades"], summary["judged"], summary["conflicting_labels"]) == (["0", "1", "2"], 3, 1)
+    assert summary["empty_pages"] == 0
+    log = ClickLog.load(out)
+    assert log.split(0.5, by="time")[0].impressions.sum() == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

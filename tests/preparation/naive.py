@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,12 +21,13 @@ Key = tuple[str, int, tuple[tuple[int, str, str], ...]]
 
 @dataclass
 class Naive:
-    """Impressions, clicks and pairs clicked together by shown list and period, and the number of rows put aside."""
+    """Impressions, clicks and pairs clicked together by shown list and period; rows put aside, and pages without clicks."""
 
     impressions: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     clicks: dict[tuple[Key, int], int] = field(default_factory=lambda: defaultdict(int))
     pairs: dict[tuple[Key, int, int], int] = field(default_factory=lambda: defaultdict(int))
     aside: int = 0
+    empty: int = 0
 
 
 def periods_of(times: list[int], count: int) -> dict[int, int]:
@@ -74,6 +76,7 @@ def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
         key = (page[0]["query"], period[page[0]["time"]], cells)
         result.impressions[key] += 1
         clicked = [row["position"] for row in page if row["click"]]
+        result.empty += not clicked
         for number, position in enumerate(clicked):
             result.clicks[key, position] += 1
             for other in clicked[number + 1 :]:
@@ -82,10 +85,11 @@ def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
 
 
 def read_back(log: ClickLog, folder: Path) -> Naive:
-    """The same dictionaries out of a prepared folder."""
+    """The same out of a prepared folder."""
     names = parquet.read_table(folder / "documents.parquet").to_pylist()
     assert [row["row"] for row in names] == list(range(len(log.features)))
-    result = Naive(aside=parquet.read_metadata(folder / "rejected.parquet").num_rows)
+    summary = json.loads((folder / "summary.json").read_text())
+    result = Naive(aside=parquet.read_metadata(folder / "rejected.parquet").num_rows, empty=summary["empty_pages"])
     pairs = iter([] if log.pair_clicks is None else log.pair_clicks.tolist())
     device = log.factors[1]
     assert not len(log.offsets) or ragged.list_numbers(log.offsets).max() == log.lists - 1

@@ -260,6 +260,20 @@ def test_a_second_table_may_have_faults_too(row: dict[str, Any] | None, reason: 
     assert sorted(prepared.log.features[:, 0].tolist()) == [2, 3, 4, 5]
 
 
+def test_a_click_on_a_row_that_is_put_aside_leaves_its_page_without_one(tmp_path: Path) -> None:
+    # Page 1 is clicked at x alone, page 2 at y, page 3 of query b at x.
+    summaries = [
+        prepare(with_features(GOOD), tmp_path / "all", features=["bm25"]).summary,
+        prepare(frame(spoiled(0, document=None)), tmp_path / "row").summary,
+        prepare(frame(spoiled(0, position=0)), tmp_path / "page").summary,
+    ]
+    assert [summary.empty_pages for summary in summaries] == [0, 1, 0]
+    known = [{"query": q, "document": d, "bm25": v} for (q, d), v in GOOD_FEATURES.items() if (q, d) != ("a", "x")]
+    features = prepare(frame(GOOD), tmp_path / "features", features_from=pyarrow.Table.from_pylist(known)).summary
+    assert (features.pages.kept, features.empty_pages) == (3, 1)
+    assert json.loads((tmp_path / "features" / "summary.json").read_text())["empty_pages"] == 1
+
+
 def test_rare_values_of_a_factor_become_one_level() -> None:
     devices = ["phone"] * 5 + ["desk"] * 4 + ["watch"] * 2 + ["car", None]
     rows = [row for n, device in enumerate(devices) for row in page(n, "ab"[n % 2], "xyz", "100", device)]

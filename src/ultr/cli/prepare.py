@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -154,7 +155,21 @@ def _print_summary(summary: Summary, out: Path) -> None:
             for each in summary.factors
         ]
         print_table(table, title="")
-    typer.echo(
+    for line in _facts(summary):
+        typer.echo(line)
+    typer.echo("")
+
+
+def _facts(summary: Summary) -> Iterator[str]:
+    yield (
         f"{summary.documents:,} documents with {summary.features:,} features; "
-        f"{summary.collapse_ratio:.2f} impressions a list\n"
+        f"{summary.collapse_ratio:.2f} impressions a list"
     )
+    yield f"{summary.empty_pages:,} of {summary.pages.kept:,} pages have no click"
+    if summary.periods:
+        first, last = summary.periods[0], summary.periods[-1]
+        yield f"{len(summary.periods):,} periods of time; the first begins at {first}, the last at {last}"
+    if summary.columns.label is not None:
+        levels = f": {', '.join(summary.grades)}" if summary.grades else ""
+        differ = f"; {summary.conflicting_labels:,} more have labels that differ" if summary.conflicting_labels else ""
+        yield f"{summary.judged:,} documents have a label{levels}{differ}"

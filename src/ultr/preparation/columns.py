@@ -81,6 +81,10 @@ class Columns:
                 )
         return replace(found, features=expand(self.features, names, what=what, taken=found._given()))
 
+    def taken_along(self) -> tuple[str, ...]:
+        """The columns that say more of a page than what was shown and clicked."""
+        return tuple(dict.fromkeys([*self.factors, *([self.time] if self.time else [])]))
+
     def _given(self) -> list[str]:
         single = [self.query, self.document, self.position, self.click, self.time, self.label]
         return [*self.impression, *(name for name in single if name is not None), *self.factors]

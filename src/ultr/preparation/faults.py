@@ -42,8 +42,8 @@ def marked(shown: Any, features: Any | None) -> Any:
     return joined.mutate(fault=fault.cast("int16")).select(*shown.columns, "fault")
 
 
-def put_aside(rows: Any, raw: Collapsed, lists: Any, final: Collapsed) -> Any:
-    """The raw rows that are not kept, each with its fault: its own, else that of its page, else of its document."""
+def settled(rows: Any, raw: Collapsed, lists: Any, final: Collapsed) -> Any:
+    """The raw rows with the fault of each in the end: its own, else that of its page, else of its document."""
     import ibis
 
     bad_pages = raw.pages.filter(raw.pages.fault != reasons.KEPT).select("page", of_page="fault")
@@ -62,8 +62,13 @@ def put_aside(rows: Any, raw: Collapsed, lists: Any, final: Collapsed) -> Any:
         (joined.of_document.notnull(), joined.of_document),
         else_=reasons.KEPT,
     )
-    joined = joined.mutate(fault=fault.cast("int16")).select(*rows.columns)
-    return joined.filter(joined.fault != reasons.KEPT)
+    return joined.mutate(fault=fault.cast("int16")).select(*rows.columns)
+
+
+def clicked_pages(engine: Engine, rows: Any) -> int:
+    """How many pages have a click on a row that is kept."""
+    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page").distinct()
+    return int(engine.row(clicked.count().name("pages").as_table())["pages"])
 
 
 def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:

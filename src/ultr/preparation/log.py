@@ -25,6 +25,7 @@ from ultr.preparation.features import inline_features, joined_features
 from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
 from ultr.preparation.pairs import clicked_together
+from ultr.preparation.reasons import KEPT
 from ultr.preparation.rows import rows_of, shape_of
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally
@@ -86,11 +87,8 @@ def read_log(log: object, **options: Any) -> ClickLog:
 def _prepared(engine: Engine, log: object, options: Options, folder: Path | None) -> Prepared:
     """The whole way; `folder` is where the rows that are put aside and the names of the documents go."""
     source = engine.source = name_of(log)
-    asked, elsewhere = options.named(), 0
-    if options.ubi:
-        table, elsewhere = ubi_rows(engine, log, tuple(dict.fromkeys([*asked.factors, *filter(None, [asked.time])])))
-    else:
-        table = open_table(engine, log)
+    asked = options.named()
+    table, elsewhere = ubi_rows(engine, log, asked.taken_along()) if options.ubi else (open_table(engine, log), 0)
     inline = replace(asked, features=()) if options.features_from is not None else asked
     shape = shape_of(engine, table, inline.found_in(table.columns, what=source), what=source)
     columns = shape.columns
@@ -106,7 +104,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     lists = engine.keep("lists", faults.marked(raw.shown, features))
     merged, factors = merge_rare(engine, lists, columns.factors, rare=options.rare)
     final = collapse(engine, merged, factors=cells, name="final")
-    aside = engine.keep("aside", faults.put_aside(rows, raw, lists, final))
+    settled = faults.settled(rows, raw, lists, final)
+    aside = engine.keep("aside", settled.filter(settled.fault != KEPT))
 
     reasons = faults.by_reason(engine, aside)
     kept = engine.row(final.shown.aggregate(rows=final.shown.impressions.sum(), clicks=final.shown.clicks.sum()))
@@ -136,13 +135,15 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         faults.write_rows(
             engine, documents.select("row", "query", "document").order_by("row"), folder / "documents.parquet"
         )
+    pages_kept = int(collapsed.impressions.sum())
     pages_read = int(engine.row(raw.pages.count().name("pages").as_table())["pages"])
     summary = Summary(
         source=source,
         engine=engine.name,
         columns=replace(columns, features=()),
         one_row_a_page=shape.pages,
-        pages=Tally(pages_read, int(collapsed.impressions.sum())),
+        pages=Tally(pages_read, pages_kept),
+        empty_pages=pages_kept - faults.clicked_pages(engine, settled),
         reasons=reasons,
         factors=tuple(factors),
         lists=collapsed.lists,

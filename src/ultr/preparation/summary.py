@@ -54,6 +54,8 @@ class Summary:
     rows: Tally
     pages: Tally
     clicks: Tally
+    empty_pages: int
+    """Pages that are kept, without a click on a row that is kept."""
     reasons: tuple[PutAside, ...]
     factors: tuple[FactorSummary, ...]
     lists: int
@@ -105,6 +107,7 @@ class Summary:
             "rows": self.rows.as_json(),
             "pages": self.pages.as_json(),
             "clicks": self.clicks.as_json(),
+            "empty_pages": self.empty_pages,
             "reasons": [asdict(each) for each in self.reasons],
             "factors": [asdict(each) for each in self.factors],
             "lists": self.lists,
