@@ -49,7 +49,9 @@ def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
     assert "time = day; label = grade" in " ".join(text.split())
     assert "0 of 3 pages have no click" in text
     assert "2 periods of time; the first begins at 2024-01-01, the last at 2024-01-02" in text
-    assert "3 documents have a label: 0, 1, 2; 1 more have labels that differ" in text
+    assert (
+        "3 of 5 documents have a label: 0, 1, 2\n1 documents have labels that differ, and count as not judged" in text
+    )
     summary = json.loads(
         ultr("prepare", tmp_path / "raw.parquet", *asked, "--out", out, "--overwrite", "--json").stdout
     )

@@ -171,5 +171,6 @@ def _facts(summary: Summary) -> Iterator[str]:
         yield f"{len(summary.periods):,} periods of time; the first begins at {first}, the last at {last}"
     if summary.columns.label is not None:
         levels = f": {', '.join(summary.grades)}" if summary.grades else ""
-        differ = f"; {summary.conflicting_labels:,} more have labels that differ" if summary.conflicting_labels else ""
-        yield f"{summary.judged:,} documents have a label{levels}{differ}"
+        yield f"{summary.judged:,} of {summary.documents:,} documents have a label{levels}"
+    if summary.conflicting_labels:
+        yield f"{summary.conflicting_labels:,} documents have labels that differ, and count as not judged"
