@@ -284,6 +284,12 @@ def test_rare_values_of_a_factor_become_one_level() -> None:
     )
 
 
+def test_pages_put_aside_do_not_make_a_value_common() -> None:
+    rows = [*GOOD, *page(4, "a", "xyx", "100", "watch"), *page(5, "b", "yx", "01", "watch")]
+    log, _ = read_with_warning(frame(rows), factors=["device"], rare=2)
+    assert log.factors[1].levels == ("other", "phone")
+
+
 def test_the_folder_tells_what_became_of_every_row(tmp_path: Path) -> None:
     rows = spoiled(0, position=0)
     prepare(frame(rows), tmp_path / "log", factors=["device"], rare=2)
