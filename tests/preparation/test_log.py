@@ -284,6 +284,15 @@ def test_rare_values_of_a_factor_become_one_level() -> None:
     )
 
 
+def test_rare_values_join_a_common_value_called_other(tmp_path: Path) -> None:
+    devices = ["other", "other", "phone", "phone", "watch"]
+    rows = [row for n, device in enumerate(devices) for row in page(n, "ab"[n % 2], "xyz", "100", device)]
+    prepared = prepare(frame(rows), tmp_path / "log", factors=["device"], rare=2)
+    assert prepared.log.factors[1].levels == ("other", "phone")
+    (found,) = prepared.summary.factors
+    assert (found.levels, found.rare_values, found.rare_impressions) == (2, 1, 1)
+
+
 def test_pages_put_aside_do_not_make_a_value_common() -> None:
     rows = [*GOOD, *page(4, "a", "xyx", "100", "watch"), *page(5, "b", "yx", "01", "watch")]
     log, _ = read_with_warning(frame(rows), factors=["device"], rare=2)
