@@ -78,15 +78,26 @@ def test_two_lists_a_query_are_enough_where_clicks_are_independent() -> None:
 
 
 def test_thin_logs_give_a_reason() -> None:
-    log, labels = _log("position-based", impressions=600)
+    log, _ = _log("position-based", impressions=600)
     _thin(replace(log, clicks=np.zeros_like(log.clicks)), "no clicks")
-    _thin(log, "two groups", labels=np.zeros_like(labels))
-    _thin(log, "two groups", scores=np.zeros(len(labels)))
     _thin(log.select(np.array([], dtype=np.int64)), "no clicks")
     top = ClickLog.of(features=np.zeros((3, 1)), documents=[0, 1, 2], offsets=[0, 1, 2, 3], clicks=[1, 0, 1])
     _thin(top, "two positions")
     _thin(top, "two positions", labels=np.array([0, 1, 0]))
     _thin(top, "two positions", labels=np.full(3, -1))
+
+
+def test_labels_or_scores_that_tell_nothing_leave_it_to_the_clicks() -> None:
+    log, labels = _log("position-based", impressions=600)
+    alone = scalar_test(log, samples=9)
+    for useless in (
+        scalar_test(log, labels=np.zeros_like(labels), samples=9),
+        scalar_test(log, scores=np.zeros(len(labels)), samples=9),
+    ):
+        assert useless.grouping == alone.grouping == "documents by clicks"
+        assert useless.test is not None
+        assert alone.test is not None
+        assert useless.test.p_values == alone.test.p_values
 
 
 def test_labels_must_be_those_of_the_documents() -> None:

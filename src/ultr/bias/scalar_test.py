@@ -85,9 +85,9 @@ def scalar_test(
     """Test whether a scalar is enough, by labels of documents (-1 = none), a model's scores, or clicks alone.
 
     `labels` and `scores` have one number for each row of `log.features`. Documents that were shown at several positions
-    are compared with themselves, in groups by label, else by score, else by the clicks on half of the lists (drawn
-    `SPLITS` times); only if they do not move (or not enough to find trust bias in most cases) is the plain table of
-    labels and positions tested.
+    are compared with themselves, in groups by label, by score, or by the clicks on half of the lists (drawn `SPLITS`
+    times); only if they do not move (or not enough to find trust bias in most cases) is the plain table of labels and
+    positions tested.
     Of these, the first with `ENOUGH_POWER` is taken, or else that with the most. Power is known without looking at the
     result, so the choice does not raise the chance of a false alarm. A log that cannot be tested gives a reason.
     """
@@ -197,12 +197,11 @@ def _candidates(
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
         yield _Documents(BY_SCORE, cells, score_groups(scores[documents], weights), dispersion)
-    if labels is None and scores is None:
-        splits = [list_click_groups(log, seed=seed + number) for number in range(SPLITS)]
-        if not all((groups >= 0).any() and len(half.moved()) for groups, half in splits):
-            # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
-            splits = [click_groups(cells, seed=seed + number) for number in range(SPLITS)]
-        yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
+    splits = [list_click_groups(log, seed=seed + number) for number in range(SPLITS)]
+    if not all((groups >= 0).any() and len(half.moved()) for groups, half in splits):
+        # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
+        splits = [click_groups(cells, seed=seed + number) for number in range(SPLITS)]
+    yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
     if labels is not None:
         yield _Labels(log, labels[log.documents])
 

@@ -13,6 +13,8 @@ from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
 
 FEW_CLICKS_ON_A_LINK = 100
 """A ratio of two biases that rests on fewer clicks is known to a fifth at best."""
+NEXT_TO_NONE = 10
+"""With fewer clicks on a link, no ratio can be told from it."""
 MOST_ROWS = 12
 """So many links are shown, the weakest ones."""
 
@@ -79,11 +81,13 @@ class Linkage:
         answer = (
             f"clicked documents that were seen under several values link all {self._values}; the weakest link that is "
             f"needed, {graph.names[weakest.first]} with {graph.names[weakest.second]}, rests on {weakest.documents:,} "
-            f"documents with {weakest.clicks:,} clicks"
+            f"documents with {weakest.clicks:,} click{'' if weakest.clicks == 1 else 's'}"
         )
         if weakest.clicks >= FEW_CLICKS_ON_A_LINK:
             return Verdict.GOOD, [answer], []
-        return Verdict.CAREFUL, [answer], ["log more swaps between these two, or merge them"]
+        useless = weakest.clicks < NEXT_TO_NONE and not self.features
+        verdict = Verdict.BAD if useless else Verdict.CAREFUL
+        return verdict, [answer], ["log more swaps between these two, or merge them"]
 
     def _apart(self) -> tuple[Verdict, list[str], list[str]]:
         graph = self.whole

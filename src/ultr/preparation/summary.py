@@ -70,8 +70,6 @@ class Summary:
     """How many documents have one."""
     conflicting_labels: int = 0
     """How many have two that differ, and count as not judged."""
-    empty_pages: int | None = None
-    """Kept pages without a click on a kept row; None = not counted."""
     clicks_elsewhere: int = 0
     """Clicks on documents that were not shown, which only logs of events have."""
 
@@ -118,7 +116,6 @@ class Summary:
             "grades": list(self.grades),
             "judged": self.judged,
             "conflicting_labels": self.conflicting_labels,
-            "empty_pages": self.empty_pages,
             "clicks_elsewhere": self.clicks_elsewhere,
             "collapse_ratio": round(self.collapse_ratio, 4),
         }
