@@ -34,6 +34,30 @@ def group_table(log: ClickLog, groups: Integers) -> tuple[Integers, Integers]:
     return tables[0], tables[1]
 
 
+def merge_small(groups: Integers, clicks: Integers, *, fewest: int) -> Integers:
+    """The groups with neighbours made one until each has so many clicks, or two are left; below 0 = left out.
+
+    `clicks` has those of each group. The smallest group joins the smaller of its neighbours.
+
+    >>> merge_small(np.array([0, 1, 2, 3, -1]), np.array([30, 400, 60, 10]), fewest=50).tolist()
+    [0, 0, 1, 1, -1]
+    """
+    parts = [[number] for number in range(len(clicks))]
+    while len(parts) > 2:
+        sizes = [int(clicks[part].sum()) for part in parts]
+        small = int(np.argmin(sizes))
+        if sizes[small] >= fewest:
+            break
+        around = [place for place in (small - 1, small + 1) if 0 <= place < len(parts)]
+        other = min(around, key=lambda place: sizes[place])
+        first, second = sorted((small, other))
+        parts[first : second + 1] = [parts[first] + parts[second]]
+    merged = np.full(len(clicks) + 1, -1, dtype=np.int64)
+    for number, part in enumerate(parts):
+        merged[part] = number
+    return merged[np.maximum(groups, -1)]
+
+
 def document_groups(log: ClickLog, groups: Integers) -> Integers:
     """The group of each document of `Cells.of_log(log)`, from that of each shown document."""
     documents, first = np.unique(log.documents, return_index=True)

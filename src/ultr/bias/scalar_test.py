@@ -12,7 +12,7 @@ from ultr.bias.dispersion import Dispersion, document_dispersion, group_dispersi
 from ultr.bias.grouped_documents import GroupedDocuments
 from ultr.bias.position_based_fit import Cells
 from ultr.bias.rank_test import RankTest, grouped_rank_test, rank_test
-from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, score_groups
+from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, merge_small, score_groups
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -26,6 +26,8 @@ BY_LABEL, BY_SCORE, BY_CLICKS, LABELS = GROUPINGS = (
 """How groups can be made, the most trustworthy first."""
 ENOUGH_POWER = 0.8
 """With less, a test that finds nothing says nothing."""
+FEWEST_CLICKS = 50
+"""Neighbouring labels with fewer are made one: a curve over ten positions cannot be told from them."""
 SPLITS = 9
 """Halves of the lists are drawn so many times, since one draw can say anything. Odd, so that there is a middle one."""
 MOST_CELLS = 20_000
@@ -193,6 +195,8 @@ def _candidates(
     if labels is not None and not (labels[documents] >= 0).any():
         labels = None
     if labels is not None:
+        clicks = group_table(log, labels[log.documents])[0].sum(axis=1)
+        labels = merge_small(labels, clicks, fewest=FEWEST_CLICKS)
         yield _Documents(BY_LABEL, cells, labels[documents], dispersion)
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
