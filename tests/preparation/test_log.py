@@ -156,6 +156,10 @@ def test_a_fault_puts_the_page_aside_or_only_the_row(reason: str, rows: list[Row
     assert not (tmp_path / "strict").exists()
 
 
+def test_the_last_position_that_is_no_mistake_is_kept() -> None:
+    assert read_log(frame(spoiled(2, position=10_000))).positions.max() == 10_000
+
+
 def test_what_was_given_stands_beside_the_reason(tmp_path: Path) -> None:
     texts = [{key: None if value is None else str(value) for key, value in row.items()} for row in GOOD]
     texts[0]["position"] = "top"
@@ -234,13 +238,15 @@ def test_rows_with_features_that_cannot_be_used_are_put_aside(
 
 
 def test_the_click_of_a_row_put_aside_does_not_count_for_another_row_of_its_document() -> None:
-    rows = [GOOD[0] | {"click": 0}, *GOOD]
+    rows = [GOOD[0] | {"click": 0}, GOOD[0], GOOD[1] | {"click": 1}, *GOOD[2:]]
     values = [float("nan") if n == 1 else GOOD_FEATURES[row["query"], row["document"]] for n, row in enumerate(rows)]
     table = frame(rows).append_column("bm25", pyarrow.array(values, pyarrow.float64()))
-    log, said = read_with_warning(table, features=["bm25"])
+    log, said = read_with_warning(table, features=["bm25"], pairs=True)
     assert said.startswith("1 of 9 rows were put aside (NaN in the features: 1)")
     assert log.impressions.tolist() == [2, 1]
-    assert log.clicks.tolist() == [0, 1, 0, 0, 1]
+    assert sorted(log.clicks.tolist()) == [0, 0, 0, 1, 2]
+    assert log.pair_clicks is not None
+    assert not log.pair_clicks.any()
 
 
 @pytest.mark.parametrize(
