@@ -60,7 +60,7 @@ def with_features(rows: list[Row]) -> pyarrow.Table:
     )
 
 
-def read_with_warning(table: pyarrow.Table, **options: Any) -> tuple[ClickLog, str]:
+def read_with_warning(table: object, **options: Any) -> tuple[ClickLog, str]:
     """The log, and the one warning of ours; `pytest.warns` would also raise those of the libraries below."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -168,6 +168,23 @@ def test_what_was_given_stands_beside_the_reason(tmp_path: Path) -> None:
     rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
     assert {row["position"] for row in rejected if row["reason"] == "no position"} == {"top", "2", "3"}
     assert [row["click"] for row in rejected if row["reason"] == "click not 0 or 1"] == ["often"]
+
+
+def test_a_row_that_is_there_twice_is_a_document_shown_twice(tmp_path: Path) -> None:
+    prepared = prepare(frame([*GOOD, GOOD[0]]), tmp_path / "log")
+    assert [(each.reason, each.rows) for each in prepared.summary.reasons] == [("same document twice on a page", 4)]
+
+
+def test_positions_that_start_at_zero_are_given_back_as_they_were(tmp_path: Path) -> None:
+    rows = [row | {"position": row["position"] - 1} for row in spoiled(0, query=None)]
+    prepare(frame(rows), tmp_path / "log", positions_from=0)
+    rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
+    assert {row["document"]: row["position"] for row in rejected} == {"x": "0", "y": "1", "z": "2"}
+
+
+def test_impressions_may_be_numbered_by_hashes_of_64_bits() -> None:
+    hashes = pyarrow.array([2**64 - row["impression"] for row in GOOD], pyarrow.uint64())
+    assert read_log(frame(GOOD).set_column(0, "impression", hashes)).impressions.tolist() == [2, 1]
 
 
 def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:

@@ -59,6 +59,15 @@ def test_a_log_is_read_from_files_of_any_kind(tmp_path: Path, expected: str) -> 
         assert read_log(place).fingerprint() == expected, name
 
 
+def test_log_and_features_may_come_from_two_databases(tmp_path: Path) -> None:
+    places = files(tmp_path)
+    with duckdb.connect(str(tmp_path / "features.db")) as connection:
+        connection.execute("CREATE TABLE known AS SELECT 'x' AS document, 1 AS bm25 UNION ALL SELECT 'y', 2")
+    for query in ("table=known", "sql=SELECT * FROM features.known"):
+        log, _ = read_with_warning(places["table"], features_from=f"duckdb:{tmp_path / 'features.db'}?{query}")
+        assert log.features[:, 0].tolist() == [1, 2, 1, 2]
+
+
 def test_a_log_is_read_from_a_frame(expected: str) -> None:
     frames = [polars.from_arrow(frame(GOOD)), frame(GOOD).to_pandas(), narwhals.from_native(frame(GOOD))]
     frames.append(polars.from_arrow(frame(GOOD)).lazy())  # type: ignore[union-attr]
@@ -83,7 +92,7 @@ def test_a_page_with_lists_of_different_lengths_or_without_documents_is_put_asid
     )
     both = pyarrow.concat_tables([table, PAGES], promote_options="default")
     log, said = read_with_warning(both, factors=["d"], rare=0)
-    assert said.startswith("3 of 13 rows were put aside (lists of different lengths: 2, no ")
+    assert said.startswith("3 of 13 rows were put aside (lists of different lengths: 2, no document: 1)")
     assert log.impressions.sum() == 4
     assert log.factors[1].levels == ("2", "missing")
 

@@ -58,6 +58,10 @@ MOMENT_NAMES = ("2024-02-28 23:59:58", "2024-02-29 00:00:00", "2024-02-29 00:00:
     ("times", "names"),
     [
         ([10**18 + number // 2 for number in range(12)], tuple(str(10**18 + start) for start in (0, 2, 4))),
+        (
+            pyarrow.array([2**63 + number // 2 * 2048 for number in range(12)], pyarrow.uint64()),
+            tuple(str(2**63 + 2048 * start) for start in (0, 2, 4)),
+        ),
         ([number // 2 + 0.5 for number in range(12)], ("0.5", "2.5", "4.5")),
         ([float(number // 2) for number in range(12)], ("0", "2", "4")),
         (pyarrow.array([number // 2 for number in range(12)], pyarrow.decimal128(9, 2)), ("0", "2", "4")),

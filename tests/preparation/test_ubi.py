@@ -49,6 +49,15 @@ def test_queries_and_events_become_a_log(tmp_path: Path) -> None:
     assert prepared.summary.clicks_elsewhere == 1
 
 
+def test_a_query_without_hits_is_a_page_without_a_document(tmp_path: Path) -> None:
+    nothing = {"query_id": "4", "user_query": "sofa", "query_response_hit_ids": [], "application": "shop"}
+    write(tmp_path, "ubi_queries", [*QUERIES, nothing])
+    write(tmp_path, "ubi_events", EVENTS)
+    summary = prepare(tmp_path, tmp_path / "log", columns="ubi").summary
+    assert [(each.reason, each.rows) for each in summary.reasons] == [("no document", 1)]
+    assert (summary.pages.read, summary.pages.kept) == (4, 3)
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     write(tmp_path, "ubi_queries", QUERIES)
     with pytest.raises(

@@ -90,7 +90,7 @@ def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:
     return tuple(sorted(found, key=lambda each: (-each.rows, each.reason)))
 
 
-def with_reasons(aside: Any, factors: tuple[str, ...]) -> Any:
+def with_reasons(aside: Any, factors: tuple[str, ...], *, positions_from: int) -> Any:
     """The rows that are put aside as they are written: what was given, and why they are not kept."""
     import ibis
 
@@ -99,7 +99,7 @@ def with_reasons(aside: Any, factors: tuple[str, ...]) -> Any:
         impression=aside.page.cast("string"),
         query=aside["query"],
         document=aside.document,
-        position=aside.given_position.fill_null(aside.position.cast("string")),
+        position=aside.given_position.fill_null((aside.position + (positions_from - 1)).cast("string")),
         click=aside.given_click.fill_null(aside.click.cast("string")),
         **({"time": aside.given_time.fill_null(written(aside.time))} if "time" in aside.columns else {}),
         **{f"factor {name}": aside[f"f{number}"] for number, name in enumerate(factors)},

@@ -131,7 +131,9 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     )
     _check_use(collapsed, source, columns, tallies["rows"], reasons)
     if folder is not None:
-        faults.write_rows(engine, faults.with_reasons(aside, columns.factors), folder / "rejected.parquet")
+        start = 1 if shape.pages else columns.positions_from
+        rejected = faults.with_reasons(aside, columns.factors, positions_from=start)
+        faults.write_rows(engine, rejected, folder / "rejected.parquet")
         faults.write_rows(
             engine, documents.select("row", "query", "document").order_by("row"), folder / "documents.parquet"
         )

@@ -34,8 +34,8 @@ LENGTHS = Reason(3, "lists of different lengths")
 NO_POSITION = Reason(4, "no position")
 BELOW_ONE = Reason(5, "position below 1")
 TOO_FAR = Reason(6, f"position above {MOST_POSITIONS:,}")
-ONE_POSITION = Reason(7, "two documents at one position")
-TWICE = Reason(8, "same document twice on a page")
+TWICE = Reason(7, "same document twice on a page")
+ONE_POSITION = Reason(8, "two documents at one position")
 NO_TIME = Reason(9, "no time")
 NO_IMPRESSION = Reason(101, "no impression id")
 NO_DOCUMENT = Reason(102, "no document")
@@ -51,8 +51,8 @@ REASONS = (
     NO_POSITION,
     BELOW_ONE,
     TOO_FAR,
-    ONE_POSITION,
     TWICE,
+    ONE_POSITION,
     NO_TIME,
     NO_IMPRESSION,
     NO_DOCUMENT,

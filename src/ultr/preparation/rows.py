@@ -154,6 +154,8 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
         **(times := _times(table, columns, time)),
     )
     rows = pages.unnest("document", offset="place", keep_empty=True)
+    # A page without documents is one row without a document, at the place of the first.
+    rows = rows.mutate(place=rows.place.fill_null(0))
     click = _item(rows, "clicks") if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
     position = _item(rows, "positions") if positions else rows.place + 1
     return rows.select(

@@ -26,7 +26,7 @@ def time_of(engine: Engine, table: Any, name: str, *, what: str) -> Any:
     """
     column = table[name]
     kind = column.type()
-    if kind.is_integer() or kind.is_date() or kind.is_timestamp():
+    if kind.is_signed_integer() or kind.is_date() or kind.is_timestamp():
         return column
     if kind.is_numeric():
         return _finite(column.cast(NUMBER))

@@ -37,7 +37,7 @@ def ubi_rows(engine: Engine, log: object, others: tuple[str, ...]) -> tuple[Any,
         document=hits,
         **{f"other {name}": queries[name] for name in others},
     ).unnest("document", offset="place", keep_empty=True)
-    shown = shown.mutate(document=text(shown.document.cast("string").strip()), position=shown.place + 1)
+    shown = shown.mutate(document=text(shown.document.cast("string").strip()), position=shown.place.fill_null(0) + 1)
     clicks = events.filter(events.action_name.lower() == CLICK)
     clicked = clicks.select(impression=text(clicks.query_id), document=text(_object_id(clicks))).distinct()
     clicked = engine.keep("ubi_clicks", clicked.mutate(clicked=1))
