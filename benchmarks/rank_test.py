@@ -26,6 +26,7 @@ from ultr.bias.dispersion import document_dispersion, group_dispersion
 from ultr.bias.position_based_fit import Cells
 from ultr.bias.rank_test import document_rank_test, rank_test
 from ultr.bias.relevance_groups import document_groups, group_table, list_click_groups, score_groups
+from ultr.bias.scalar_test import scalar_test
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
@@ -90,6 +91,12 @@ def dimensions(log: ClickLog, labels: Integers, scores: Doubles, *, plain: bool,
     return Counter({name: test.dimension for name, test in tests.items()})
 
 
+def answers(log: ClickLog, *, asked: dict[str, Any]) -> Counter[str]:
+    """What the whole test answers by clicks alone, as for a log without labels: 1 = not rejected."""
+    found = scalar_test(log, samples=asked["samples"], seed=asked["seed"])
+    return Counter({"answer by clicks": 2 if found.answer == "no" else 1})
+
+
 def cells_shown(cells: Cells) -> Doubles:
     return np.bincount(cells.documents, cells.impressions).astype(np.float64)
 
@@ -119,6 +126,7 @@ def main() -> None:
     parser.add_argument("--correlation", type=float, default=0.0)
     parser.add_argument("--page", type=float, default=0.0)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--answers", action="store_true", help="ask the whole test by clicks alone, not each grouping")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     judged = letor_like(train_queries=options.queries, validation_queries=1, test_queries=1).train
@@ -131,7 +139,11 @@ def main() -> None:
             log = log_of(judged, scores, options, impressions, seed)
             asked: dict[str, Any] = {"samples": options.samples, "largest": options.largest, "seed": seed}
             labels = judged.labels[log.documents]
-            for name, dimension in dimensions(log, labels, scores, plain=options.plain, asked=asked).items():
+            if options.answers:
+                tested = answers(log, asked=asked)
+            else:
+                tested = dimensions(log, labels, scores, plain=options.plain, asked=asked)
+            for name, dimension in tested.items():
                 found[name][dimension] += 1
         for name, counted in found.items():
             rejected = options.simulations - counted[1]
