@@ -18,7 +18,7 @@ from tests.preparation.naive import Row, collapsed, read_back
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.methods import ClickBaseline
-from ultr.preparation import prepare, read_log
+from ultr.preparation import assembly, prepare, read_log
 
 TYPES = pyarrow.schema(
     {
@@ -395,6 +395,13 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
         prepare(frame(rows), tmp_path / "log", **options)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_queries_that_are_too_long_to_be_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembly, "MOST_QUERY_BYTES", 100)
+    rows = [row | {"query": row["query"] * 20} for row in GOOD]
+    with pytest.raises(DataError, match="2 queries of up to 20 characters are too much to keep as ids"):
+        read_log(frame(rows))
 
 
 def test_an_identifier_given_as_a_factor_is_refused(tmp_path: Path) -> None:

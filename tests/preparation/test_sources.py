@@ -261,6 +261,16 @@ def test_a_position_that_is_far_too_large_is_a_fault(kind: pyarrow.DataType, val
     assert log.impressions.sum() == 2
 
 
+@pytest.mark.parametrize("value", [1.5, float("nan"), float("inf"), -float("inf"), 1e300])
+def test_a_position_that_is_no_whole_number_is_none(value: float) -> None:
+    values = pyarrow.array([value, *(float(row["position"]) for row in GOOD[1:])])
+    table = frame(GOOD).drop(["position"]).append_column("position", values)
+    for column in (table["position"], table["position"].cast(pyarrow.string())):
+        log, said = read_with_warning(table.drop(["position"]).append_column("position", column))
+        assert said.startswith("3 of 8 rows were put aside (no position: 3)")
+        assert log.impressions.sum() == 2
+
+
 def test_a_frame_whose_columns_cannot_be_told_apart_is_refused() -> None:
     table = frame(GOOD)
     message = "several columns called 'query', upper and lower case being the same; rename one"
