@@ -10,7 +10,6 @@ from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 
-_LARGEST = 1 - 1e-12
 _ROUNDS = 2_000
 _TOLERANCE = 1e-6
 
@@ -101,11 +100,6 @@ class PositionBasedFit:
     """[documents of the cells]."""
     examination: Doubles
     """[positions], 1 at the first."""
-
-    def rates(self, cells: Cells) -> Doubles:
-        """The click probability of each cell."""
-        rates: Doubles = np.minimum(self.relevance[cells.documents] * self.examination[cells.positions], _LARGEST)
-        return rates
 
 
 def fit_poisson(cells: Cells, *, start: Doubles | None = None, tolerance: float = _TOLERANCE) -> PositionBasedFit:
