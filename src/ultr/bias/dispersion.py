@@ -67,7 +67,7 @@ def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubl
     """Of the clicks on one group at one position for one query and another; and factors [groups, positions].
 
     `groups` is as for `group_table`. Here the context is the query: within a group documents differ in relevance, so
-    that a table of few queries is surer than it seems.
+    that a table of few queries is less sure than it seems.
     """
     kept = np.flatnonzero(groups >= 0)
     shape = int(groups.max(initial=0)) + 1, len(log.factors[0].levels)

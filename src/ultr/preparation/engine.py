@@ -15,6 +15,7 @@ from ultr.errors import DataError, MissingExtraError, OptionError, UltrError
 
 DUCKDB = "duckdb"
 SPARK = "spark"
+_SIZE = re.compile(r"\s*([1-9][0-9]{0,5}(?:\.[0-9]+)?)\s*([MG]i?B)\s*", re.IGNORECASE)
 
 
 @dataclass
@@ -104,14 +105,15 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
 
 def check_memory(text: str) -> str:
     """A size such as 4GB or 500MB, or an `OptionError`."""
-    if not re.fullmatch(r"\s*[1-9][0-9]{0,5}(\.[0-9]+)?\s*([MG]i?B)\s*", str(text), flags=re.IGNORECASE):
+    if not _SIZE.fullmatch(str(text)):
         raise OptionError(f"memory must be a size such as 4GB or 500MB, got {text!r}")
     return text.strip()
 
 
 def _bytes(memory: str) -> int:
-    number, unit = re.match(r"([0-9.]+)\s*(.+)", memory.upper()).groups()  # type: ignore[union-attr]
-    return int(float(number) * {"MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}[unit])
+    found = _SIZE.fullmatch(memory)
+    assert found is not None, "the size was checked with the other options"
+    return int(float(found[1]) * {"MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}[found[2].upper()])
 
 
 def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
