@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
+from ultr.bias.curves import FEW_QUERIES
 from ultr.data.click_log import ClickLog
 
-FEW_QUERIES = 30
-"""With fewer queries, the lists are what differs by chance."""
 _Z = 1.959964
 """95 % of a normal distribution lie within so many deviations."""
 
