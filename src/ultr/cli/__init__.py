@@ -21,6 +21,12 @@ EXTRAS = {
     "duckdb": "prepare",
     "narwhals": "prepare",
     "pyspark": "spark",
+    "onnx": "export",
+    "onnxscript": "export",
+    "onnxruntime": "serve",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
 }
 """Which extra brings a module that may be missing."""
 

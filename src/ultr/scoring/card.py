@@ -1,0 +1,62 @@
+"""What an exported ranker says of itself; it travels inside the file."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+from ultr.errors import ModelFileError
+
+KEY = "ultr"
+"""The name under which the card stands in the metadata of an ONNX file."""
+FORMAT: Final = "ultr onnx 1"
+Form = Literal["lists", "flat", "documents"]
+FORMS: dict[Form, str] = {
+    "lists": "features [queries, documents, features] and mask [queries, documents] -> scores [queries, documents]",
+    "flat": "features [documents, features] and offsets [queries + 1] -> scores [documents]",
+    "documents": "features [documents, features] -> scores [documents]",
+}
+"""What goes into a graph and what comes out of it."""
+
+
+class Card(BaseModel):
+    """What an exported ranker is: enough to feed it and to know where it came from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["ultr onnx 1"] = FORMAT
+    form: Form
+    """What goes in and what comes out; see `FORMS`."""
+    method: str
+    base: Literal["none", "each query", "distilled", "fixed"]
+    """Where the base vector comes from: there is none, the base network, a layer on the relevance network that stands
+    in for it, or the mean over training queries."""
+    feature_names: list[str] = Field(min_length=1)
+    typical: list[FiniteFloat]
+    """The value of each feature that stands in for a missing one (NaN or infinite)."""
+    model_digest: str
+    """Names the weights that were exported."""
+    data_fingerprint: str
+    """Names the data that they were trained on."""
+    versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _one_value_for_each_feature(self) -> Self:
+        if len(self.typical) != len(self.feature_names):
+            raise ValueError("typical and feature_names differ in length")
+        if len(set(self.feature_names)) != len(self.feature_names):
+            raise ValueError("feature_names has a name twice")
+        return self
+
+    @classmethod
+    def parse(cls, text: str, *, file: object) -> Card:
+        """The card of a file; one that does not fit is a `ModelFileError`."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the card"
+            raise ModelFileError(
+                f"{file} was not exported by a version of ultr that this one reads ({where}: "
+                f"{error.errors()[0]['msg']}); export the model again"
+            ) from error

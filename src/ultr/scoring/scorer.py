@@ -1,0 +1,101 @@
+"""A ranker in an ONNX file, run by onnxruntime."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from ultr.arrays import Floats, Integers
+from ultr.data import ragged
+from ultr.errors import DataError, ModelFileError
+from ultr.scoring.card import KEY, Card
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+
+class Scorer:
+    """Scores candidates as the exported ranker does; knows its features and where it came from.
+
+    It can be used by several threads at once.
+    """
+
+    def __init__(self, session: InferenceSession, card: Card, digest: str) -> None:
+        self._session = session
+        self.card = card
+        self.digest = digest
+        """Of the file: the same for the same bytes."""
+
+    @classmethod
+    def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
+        """The ranker of a file that `ultr export` wrote, run by this many threads (by default one a core)."""
+        file = Path(path)
+        if file.is_dir():
+            raise ModelFileError(f"{path} is a folder; give the file that `ultr export {path} --to onnx` writes")
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ModelFileError(f"cannot read {path}: {error.strerror}; give a file of `ultr export`") from error
+        return cls.of_bytes(content, file=path, threads=threads)
+
+    @classmethod
+    def of_bytes(cls, content: bytes, *, file: object = "the model", threads: int | None = None) -> Self:
+        """The ranker in the content of a file, which messages call `file`."""
+        from onnxruntime import InferenceSession, SessionOptions
+
+        options = SessionOptions()
+        options.intra_op_num_threads = threads or 0
+        options.log_severity_level = 4
+        try:
+            session = InferenceSession(content, sess_options=options, providers=["CPUExecutionProvider"])
+        # onnxruntime has an exception of its own for each way to fail, and no common one.
+        except Exception as error:
+            raise ModelFileError(f"{file} is damaged or not an ONNX model; export the model again") from error
+        text = session.get_modelmeta().custom_metadata_map.get(KEY)
+        if text is None:
+            raise ModelFileError(f"{file} is an ONNX model, but not one that `ultr export` wrote")
+        card = Card.parse(text, file=file)
+        width = session.get_inputs()[0].shape[-1]
+        if width != len(card.feature_names):
+            raise ModelFileError(f"{file} takes {width} features and names {len(card.feature_names)}; export it again")
+        return cls(session, card, blake2b(content, digest_size=16).hexdigest())
+
+    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+        """Scores of candidates, higher is better; without offsets they are the candidates of one query.
+
+        A missing feature (NaN or infinite) counts as its typical value in the training data.
+        """
+        matrix = np.ascontiguousarray(features, dtype=np.float32)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.card.feature_names):
+            raise DataError(
+                f"the ranker knows {len(self.card.feature_names)} features, got an array of shape {matrix.shape}; "
+                "give one row a candidate with the features in the order of the card's feature_names"
+            )
+        bounds = np.array([0, len(matrix)]) if offsets is None else np.asarray(offsets, dtype=np.int64)
+        ragged.check_offsets(bounds, len(matrix), what="candidates")
+        if not len(matrix):
+            return np.empty(0, dtype=np.float32)
+        match self.card.form:
+            case "documents":
+                return self._run(features=matrix)
+            case "flat":
+                return self._run(features=matrix, offsets=bounds)
+            case "lists":
+                return self._score_padded(matrix, bounds)
+
+    def _score_padded(self, matrix: Floats, offsets: Integers) -> Floats:
+        mask = ragged.mask(offsets, width=int(np.diff(offsets).max()))
+        if mask.all():
+            padded = matrix.reshape(*mask.shape, -1)
+        else:
+            padded = np.zeros((*mask.shape, matrix.shape[1]), dtype=np.float32)
+            padded[mask] = matrix
+        scores: Floats = self._run(features=padded, mask=mask)[mask]
+        return scores
+
+    def _run(self, **inputs: np.ndarray) -> Floats:
+        (scores,) = self._session.run(None, inputs)
+        return np.asarray(scores)
