@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ultr.data.click_log import ClickLog
@@ -43,7 +45,34 @@ def test_everybody_may_read_the_model(model: Path) -> None:
 
 
 def test_there_is_no_pickle_in_a_model_folder(model: Path) -> None:
-    assert sorted(path.name for path in model.iterdir()) == ["manifest.json", "weights.safetensors"]
+    assert sorted(path.name for path in model.iterdir()) == [
+        "manifest.json",
+        "sample.safetensors",
+        "weights.safetensors",
+    ]
+
+
+def test_a_few_training_lists_stay_with_the_model(model: Path, small_log: ClickLog) -> None:
+    sample = load(model).sample_
+    assert sample is not None
+    assert sample.feature_names == small_log.feature_names
+    shown = [small_log.features[small_log.documents[a:b]] for a, b in pairwise(small_log.offsets)]
+    for start, end in pairwise(sample.offsets):
+        assert any(np.array_equal(sample.features[start:end], features) for features in shown)
+
+
+def test_a_model_without_sample_or_typical_values_is_read(model: Path) -> None:
+    (model / "sample.safetensors").unlink()
+    _edit(model, lambda m: m["scaling"].pop("typical"))
+    ranker = load(model)
+    assert ranker.sample_ is None
+    assert ranker.scaling_.typical == pytest.approx((ranker.scaling_.minimum + ranker.scaling_.maximum) / 2)
+
+
+def test_a_damaged_sample_is_refused(model: Path) -> None:
+    (model / "sample.safetensors").write_bytes(b"no sample")
+    with pytest.raises(ModelFileError, match=r"sample\.safetensors is damaged"):
+        load(model)
 
 
 def test_truncated_weights_are_refused(model: Path) -> None:
@@ -67,7 +96,7 @@ def test_missing_weights_are_refused(model: Path) -> None:
         (lambda m: m["feature_names"].pop(), "scaling and feature_names differ in length"),
         (lambda m: m["scaling"]["minimum"].pop(), "scaling and feature_names differ in length"),
         (
-            lambda m: [m["feature_names"].pop(), m["scaling"]["minimum"].pop(), m["scaling"]["maximum"].pop()],
+            lambda m: [m["feature_names"].pop(), *(values.pop() for values in m["scaling"].values())],
             "do not fit",
         ),
         (lambda m: m["options"].update(colour="red"), "colour"),

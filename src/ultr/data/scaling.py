@@ -9,6 +9,9 @@ import numpy as np
 from ultr.arrays import Floats
 from ultr.errors import DataError
 
+ROWS = 2**16
+"""The typical value is that of at most about so many rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureScaling:
@@ -21,6 +24,8 @@ class FeatureScaling:
 
     minimum: Floats
     maximum: Floats
+    typical: Floats
+    """The median of each feature; an exported ranker takes it for a missing value."""
 
     @classmethod
     def fit(cls, features: Floats) -> FeatureScaling:
@@ -31,7 +36,7 @@ class FeatureScaling:
         bad = np.flatnonzero(~(np.isfinite(minimum) & np.isfinite(maximum)))
         if len(bad):
             raise DataError(f"feature column {bad[0] + 1} holds NaN or infinite values; remove or fill them")
-        return cls(minimum, maximum)
+        return cls(minimum, maximum, np.median(features[:: -(-len(features) // ROWS)], axis=0).astype(np.float32))
 
     @property
     def centre(self) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
@@ -23,6 +23,7 @@ from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.methods import model_file
 from ultr.methods.network import ClickNetwork, Shape
+from ultr.methods.sample import load_sample, sample_of
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.inputs import Inputs
 from ultr.train.lists import Batch, TrainingLists
@@ -63,8 +64,8 @@ class Estimator(ABC):
     """Of the first weights, the batches and the sampled sessions."""
 
     @abstractmethod
-    def build(self, shape: Shape, generator: torch.Generator) -> nn.Module:
-        """A new network, which has `score`."""
+    def build(self, shape: Shape, generator: torch.Generator) -> ClickNetwork:
+        """A new network."""
 
     @abstractmethod
     def stages(self, network: Any, lists: TrainingLists) -> Sequence[Stage]:
@@ -131,6 +132,7 @@ class Estimator(ABC):
         )
         clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
         self.network_ = network
+        self.sample_: JudgedLists | None = sample_of(data)
         self.scaling_ = scaling
         self.feature_names_ = tuple(data.feature_names)
         self.factors_ = factors
@@ -144,8 +146,7 @@ class Estimator(ABC):
         self.check_fitted()
         bounds = np.array([0, len(features)]) if offsets is None else np.asarray(offsets)
         ragged.check_offsets(bounds, len(features), what="candidates")
-        network: Any = self.network_
-        return score_lists(network.score, self.inputs(features), bounds)
+        return score_lists(self.network_.score, self.inputs(features), bounds)
 
     def inputs(self, features: Floats) -> Inputs:
         """Candidates as the network takes them; what it cannot take is a `DataError`."""
@@ -186,12 +187,11 @@ class Estimator(ABC):
         if (log.feature_names, _factors(log)) != (self.feature_names_, self.factors_):
             raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
         lists = TrainingLists.of_log(log, self.inputs(log.features))
-        network: Any = self.network_
         parts = [np.empty(0)]
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
-                parts.append(predict(network, batch)[batch.mask].numpy())
+                parts.append(predict(self.network_, batch)[batch.mask].numpy())
         return np.concatenate(parts)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -211,6 +211,7 @@ class Estimator(ABC):
                 history=self.history_,
                 choices=self.choices(),
             ),
+            self.sample_,
             overwrite=overwrite,
         )
 
@@ -229,6 +230,7 @@ class Estimator(ABC):
         network = ranker.build(shape, torch.Generator().manual_seed(0)).requires_grad_(False)
         model_file.load_weights(folder, network, manifest)
         ranker.network_ = network
+        ranker.sample_ = load_sample(folder, tuple(manifest.feature_names))
         ranker.scaling_ = manifest.feature_scaling()
         ranker.feature_names_ = tuple(manifest.feature_names)
         ranker.factors_ = tuple((factor.name, tuple(factor.levels)) for factor in manifest.factors)

@@ -15,9 +15,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
+from ultr.methods.sample import save_sample
 from ultr.train.checkpoint import Record
 from ultr.version import __version__
 
@@ -38,10 +40,12 @@ class Factor(_Strict):
 
 
 class Scaling(_Strict):
-    """The smallest and largest training value of each feature."""
+    """The smallest, largest and typical training value of each feature."""
 
     minimum: list[FiniteFloat]
     maximum: list[FiniteFloat]
+    typical: list[FiniteFloat] = []
+    """Empty in models of earlier versions."""
 
 
 class HistoryRecord(_Strict):
@@ -76,7 +80,9 @@ class Manifest(_Strict):
 
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
-        if not len(self.scaling.minimum) == len(self.scaling.maximum) == len(self.feature_names):
+        scaling = self.scaling
+        lengths = {len(scaling.minimum), len(scaling.maximum), len(scaling.typical or scaling.minimum)}
+        if lengths != {len(self.feature_names)}:
             raise ValueError("scaling and feature_names differ in length")
         return self
 
@@ -100,7 +106,9 @@ class Manifest(_Strict):
             method=method,
             options=options,
             feature_names=list(feature_names),
-            scaling=Scaling(minimum=scaling.minimum.tolist(), maximum=scaling.maximum.tolist()),
+            scaling=Scaling(
+                minimum=scaling.minimum.tolist(), maximum=scaling.maximum.tolist(), typical=scaling.typical.tolist()
+            ),
             factors=[Factor(name=name, levels=list(levels)) for name, levels in factors],
             clicks_per_impression=clicks_per_impression,
             data_fingerprint=data_fingerprint,
@@ -117,13 +125,18 @@ class Manifest(_Strict):
 
     def feature_scaling(self) -> FeatureScaling:
         """The scaling as arrays."""
-        return FeatureScaling(
-            np.array(self.scaling.minimum, dtype=np.float32), np.array(self.scaling.maximum, dtype=np.float32)
+        minimum, maximum, typical = (
+            np.array(values, dtype=np.float32)
+            for values in (self.scaling.minimum, self.scaling.maximum, self.scaling.typical)
         )
+        middle = (minimum / 2 + maximum / 2).astype(np.float32)
+        return FeatureScaling(minimum, maximum, typical if len(typical) else middle)
 
 
-def save(folder: str | Path, network: nn.Module, manifest: Manifest, *, overwrite: bool) -> None:
-    """Write weights and manifest as a folder, whole or not at all."""
+def save(
+    folder: str | Path, network: nn.Module, manifest: Manifest, sample: JudgedLists | None, *, overwrite: bool
+) -> None:
+    """Write weights, manifest and sample as a folder, whole or not at all."""
     tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
     with new_folder(folder, overwrite=overwrite) as draft:
         try:
@@ -131,6 +144,8 @@ def save(folder: str | Path, network: nn.Module, manifest: Manifest, *, overwrit
         except SafetensorError as error:
             raise ModelFileError(f"cannot write the weights of {folder}: {error}") from error
         (draft / WEIGHTS).chmod(0o644)
+        if sample is not None:
+            save_sample(draft, sample)
         complete = manifest.model_copy(
             update={
                 "tensors": {name: list(value.shape) for name, value in tensors.items()},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ultr.train.lists import Batch
+from ultr.train.lists import Batch, pad
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,28 @@ class Shape:
 
 
 class ClickNetwork(nn.Module):
-    """A network that foretells clicks; by default it knows only how a list's clicks are shared out."""
+    """A network that foretells clicks and scores candidates.
+
+    A score is made in two steps, so that it can be had in every form that lists come in, padded, flat or one document
+    at a time: what a document is by itself, and what its list makes of that. By default a network knows of clicks only
+    how those of a list are shared out.
+    """
+
+    def embed(self, inputs: Tensor) -> Tensor:
+        """What a score is made of, for each document by itself, [documents, values]."""
+        raise NotImplementedError
+
+    def combine(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Scores from what the documents of each list are, [lists, width, values] -> [lists, width]."""
+        raise NotImplementedError
+
+    def pointwise(self, inputs: Tensor, mask: Tensor) -> nn.Module:
+        """A network [documents, features] -> [documents, 1] with what lists add to a score fixed at its mean here."""
+        raise NotImplementedError
+
+    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """The score of each document, [documents]."""
+        return self.combine(pad(self.embed(inputs), mask), mask)[mask]
 
     def click_logits(self, batch: Batch) -> Tensor:
         """Logits whose softmax over a list shares out its clicks, [lists, width]."""

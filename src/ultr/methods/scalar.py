@@ -28,7 +28,19 @@ class ScalarNetwork(ClickNetwork):
         """List-wise softmax cross-entropy of the clicks, [lists]."""
         return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
+    def embed(self, inputs: Tensor) -> Tensor:
+        """f(x), [documents, 1]."""
+        scores: Tensor = self.relevance(inputs)
+        return scores
+
+    def combine(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The list adds nothing."""
+        return values.squeeze(-1)
+
+    def pointwise(self, inputs: Tensor, mask: Tensor) -> MLP:
+        """The relevance network itself."""
+        return self.relevance
+
     def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """f(x), [documents]."""
-        scores: Tensor = self.relevance(inputs)
-        return scores.squeeze(-1)
+        return self.embed(inputs).squeeze(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -83,20 +84,40 @@ class VectorNetwork(ClickNetwork):
         """|theta_v|^2."""
         return torch.stack([parameter.square().sum() for parameter in self.base.parameters()]).sum()
 
+    def embed(self, inputs: Tensor) -> Tensor:
+        """r(x), mu(x) and log sigma^2(x) side by side, [documents, 3 dimension]."""
+        return torch.cat([self.relevance(inputs), *self.base_distribution(inputs)], dim=-1)
+
+    def combine(self, values: Tensor, mask: Tensor) -> Tensor:
+        """r(x) projected on the base vector of its list, [lists, width]."""
+        relevance, mean, log_variance = values.chunk(3, dim=-1)
+        return (relevance * _most_probable(mean, log_variance, mask).unsqueeze(1)).sum(dim=-1)
+
     def base_vectors(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """The most probable observation embedding of each list's candidates, [lists, dimension]."""
         mean, log_variance = (pad(values, mask) for values in self.base_distribution(inputs))
-        # sum_i mu_i / sigma_i^2 over sum_i 1 / sigma_i^2 is a softmax over the candidates of -log sigma^2.
-        weights = (-log_variance).masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(dim=1)
-        return (weights * mean).sum(dim=1)
-
-    def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """r(x) projected on the base vector of its list, [documents]."""
-        return self.project(inputs, mask, self.base_vectors(inputs, mask))
+        return _most_probable(mean, log_variance, mask)
 
     def project(self, inputs: Tensor, mask: Tensor, vectors: Tensor) -> Tensor:
         """r(x) projected on one vector for each list, [documents]."""
         return (pad(self.relevance(inputs), mask) * vectors.unsqueeze(1)).sum(dim=-1)[mask]
+
+    def pointwise(self, inputs: Tensor, mask: Tensor) -> MLP:
+        """The relevance network with its outputs projected on the mean base vector of these lists."""
+        vector = self.base_vectors(inputs, mask).mean(dim=0)
+        projected = deepcopy(self.relevance)
+        last = projected.layers[-1]
+        assert isinstance(last, nn.Linear)
+        projected.layers[-1] = replaced = nn.Linear(last.in_features, 1)
+        replaced.weight.data, replaced.bias.data = vector[None] @ last.weight.data, vector[None] @ last.bias.data
+        return projected
+
+
+def _most_probable(mean: Tensor, log_variance: Tensor, mask: Tensor) -> Tensor:
+    """Where the product of the candidates' normal densities is highest, [lists, dimension]."""
+    # sum_i mu_i / sigma_i^2 over sum_i 1 / sigma_i^2 is a softmax over the candidates of -log sigma^2.
+    weights = (-log_variance).masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(dim=1)
+    return (weights * mean).sum(dim=1)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -1,0 +1,57 @@
+"""A few lists of the training data that stay with a model, so that whatever is made of it can be checked against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.errors import ModelFileError
+
+FILE = "sample.safetensors"
+DOCUMENTS, BYTES = 5_000, 8 * 2**20
+"""At most so many documents, and so many bytes of features."""
+
+
+def sample_of(data: ClickLog | JudgedLists) -> JudgedLists:
+    """Lists at even distances through the data; in those of a log, the clicked documents count as relevant."""
+    lengths = np.diff(data.offsets)
+    filled = np.flatnonzero(lengths)
+    most = max(1, min(DOCUMENTS, BYTES // (4 * max(len(data.feature_names), 1))))
+    wanted = int(np.clip(most / lengths[filled].mean(), 1, len(filled)))
+    lists = filled[np.linspace(0, len(filled) - 1, wanted).astype(np.int64)]
+    # Lists of very different lengths may be more than wanted all the same; the first always stays.
+    lists = lists[: max(1, int(np.searchsorted(np.cumsum(lengths[lists]), most, side="right")))]
+    rows = ragged.rows_of(lists, data.offsets)
+    documents, relevant = (data.documents, data.clicks > 0) if isinstance(data, ClickLog) else (None, data.labels)
+    return JudgedLists.of(
+        features=data.features[rows if documents is None else documents[rows]],
+        labels=relevant[rows],
+        offsets=ragged.from_lengths(lengths[lists]),
+        feature_names=data.feature_names,
+    )
+
+
+def save_sample(folder: Path, sample: JudgedLists) -> None:
+    """Write the sample beside the weights."""
+    arrays = {"features": sample.features, "labels": sample.labels, "offsets": sample.offsets}
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / FILE)
+    (folder / FILE).chmod(0o644)
+
+
+def load_sample(folder: str | Path, feature_names: tuple[str, ...]) -> JudgedLists | None:
+    """The sample of a model folder; None in one of an earlier version."""
+    path = Path(folder) / FILE
+    if not path.exists():
+        return None
+    try:
+        arrays = load_file(path)
+        features, labels, offsets = (arrays[name] for name in ("features", "labels", "offsets"))
+        return JudgedLists.of(features=features, labels=labels, offsets=offsets, feature_names=feature_names)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ModelFileError(f"{path} is damaged ({error}); save the model again") from error
