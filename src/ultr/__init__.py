@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ultr.evaluation.comparison import compare
     from ultr.evaluation.counterfactual import counterfactual_value
     from ultr.evaluation.judged import evaluate
+    from ultr.exporting.export import export
     from ultr.methods.affine import Affine
     from ultr.methods.click_baseline import ClickBaseline
     from ultr.methods.dla import DLA
@@ -58,6 +59,7 @@ _HOMES = {
     "counterfactual_value": "ultr.evaluation.counterfactual",
     "diagnose": "ultr.diagnosis.diagnosis",
     "evaluate": "ultr.evaluation.judged",
+    "export": "ultr.exporting.export",
     "letor_like": "ultr.data.letor_like",
     "load": "ultr.methods.registry",
     "prepare": "ultr.preparation.log",
@@ -86,6 +88,7 @@ __all__ = [
     "counterfactual_value",
     "diagnose",
     "evaluate",
+    "export",
     "letor_like",
     "load",
     "prepare",

@@ -5,6 +5,7 @@
     ├── DataError             a file, folder or array with content that cannot be used
     │   └── ModelFileError    a model or checkpoint folder that is damaged or does not fit
     ├── TrainingError         training had to stop (a loss that is not finite)
+    ├── ExportError           an exported ranker scores otherwise than the model
     └── MissingExtraError     a part of ultr whose optional dependencies are not installed
 
 Messages are one sentence: what is wrong, where, and what to do about it.
@@ -31,6 +32,10 @@ class ModelFileError(DataError):
 
 class TrainingError(UltrError, RuntimeError):
     """Training had to stop."""
+
+
+class ExportError(UltrError, RuntimeError):
+    """An exported ranker scores otherwise than the model it was made from."""
 
 
 class MissingExtraError(UltrError, ImportError):

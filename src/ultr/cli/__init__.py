@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from ultr.cli import compare, demo, doctor, evaluate, methods, prepare, rank, reproduce, simulate, train
+from ultr.cli import compare, demo, doctor, evaluate, export, methods, prepare, rank, reproduce, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
@@ -47,6 +47,7 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("rank")(rank.rank)
+app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
 
 

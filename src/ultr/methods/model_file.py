@@ -13,7 +13,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
 
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
@@ -137,7 +138,7 @@ def save(
     folder: str | Path, network: nn.Module, manifest: Manifest, sample: JudgedLists | None, *, overwrite: bool
 ) -> None:
     """Write weights, manifest and sample as a folder, whole or not at all."""
-    tensors = {name: value.contiguous() for name, value in network.state_dict().items()}
+    tensors = _tensors(network)
     with new_folder(folder, overwrite=overwrite) as draft:
         try:
             save_file(tensors, draft / WEIGHTS)
@@ -153,6 +154,11 @@ def save(
             }
         )
         write_json(draft / MANIFEST, complete.model_dump())
+
+
+def weights_digest(network: nn.Module) -> str:
+    """The digest that the manifest of this network has."""
+    return blake2b(to_bytes(_tensors(network)), digest_size=16).hexdigest()
 
 
 def load_manifest(folder: str | Path) -> Manifest:
@@ -188,6 +194,10 @@ def load_weights(folder: str | Path, network: nn.Module, manifest: Manifest) -> 
     if wanted != manifest.tensors or wanted != {name: list(value.shape) for name, value in tensors.items()}:
         raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again")
     network.load_state_dict(tensors)
+
+
+def _tensors(network: nn.Module) -> dict[str, Tensor]:
+    return {name: value.contiguous() for name, value in network.state_dict().items()}
 
 
 def _digest(path: Path) -> str:

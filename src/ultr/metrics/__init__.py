@@ -4,6 +4,7 @@ Ties between scores count against the ranker, and a query without a relevant doc
 `ultr.metrics.ranking` says why.
 """
 
+from ultr.metrics.agreement import kendall_tau
 from ultr.metrics.click_fit import (
     list_log_likelihood,
     list_log_likelihoods,
@@ -34,6 +35,7 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_ratio",
     "expected_reciprocal_rank",
+    "kendall_tau",
     "list_log_likelihood",
     "list_log_likelihoods",
     "log_likelihood",

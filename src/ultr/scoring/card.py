@@ -29,16 +29,15 @@ class Card(BaseModel):
     form: Form
     """What goes in and what comes out; see `FORMS`."""
     method: str
-    base: Literal["none", "each query", "distilled", "fixed"]
-    """Where the base vector comes from: there is none, the base network, a layer on the relevance network that stands
-    in for it, or the mean over training queries."""
+    pointwise: bool
+    """Whether what a list adds to a score, such as a base vector, is fixed at its mean over training queries."""
     feature_names: list[str] = Field(min_length=1)
     typical: list[FiniteFloat]
     """The value of each feature that stands in for a missing one (NaN or infinite)."""
     model_digest: str
     """Names the weights that were exported."""
     data_fingerprint: str
-    """Names the data that they were trained on."""
+    """Names the data that they were trained on; the manifest of a model folder has both."""
     versions: dict[str, str]
 
     @model_validator(mode="after")

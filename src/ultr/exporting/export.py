@@ -1,0 +1,151 @@
+"""A ranker as an ONNX file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ultr import checks
+from ultr.arrays import Floats, Integers
+from ultr.data import ragged
+from ultr.data.judged import JudgedLists
+from ultr.errors import DataError, OptionError
+from ultr.evaluation.judged import evaluate
+from ultr.exporting.graph import DocumentsGraph, Entrance, FlatGraph, ListsGraph, as_onnx
+from ultr.exporting.parity import Parity, parity
+from ultr.files import new_file
+from ultr.methods.estimator import Estimator
+from ultr.methods.model_file import weights_digest
+from ultr.metrics import PairedTest
+from ultr.scoring import FORMS, Card, Scorer
+from ultr.train.selection import score_lists
+from ultr.version import __version__
+
+MEASURE = "nDCG@10"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a pointwise ranker loses: nDCG@10 of both rankers on the same queries."""
+
+    queries: int
+    model: float
+    pointwise: float
+    change: PairedTest
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written, and how it compares with the model."""
+
+    card: Card
+    size: int
+    """Bytes of the file."""
+    parity: Parity
+    cost: Cost | None
+    """None unless the ranker is pointwise, or where no candidate is relevant."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures."""
+        return {
+            "card": self.card.model_dump(),
+            "bytes": self.size,
+            "parity": vars(self.parity),
+            "cost": None if self.cost is None else vars(self.cost) | {"change": vars(self.cost.change)},
+        }
+
+
+def export(
+    ranker: Estimator,
+    path: str | Path,
+    *,
+    form: str = "lists",
+    pointwise: bool = False,
+    lists: JudgedLists | None = None,
+    overwrite: bool = False,
+) -> Export:
+    """Write a fitted ranker as an ONNX file and check it against the model; what disagrees is not written.
+
+    Args:
+        ranker: What `fit` or `load` gave.
+        path: The file.
+        form: `lists` takes `[queries, documents, features]` and a mask, `flat` takes `[documents, features]` and
+            offsets.
+        pointwise: For engines that score one document at a time: takes `[documents, features]`, with the base vector
+            of each query replaced by the mean over training queries.
+        lists: Candidates to check on; by default those that were kept of the training data.
+        overwrite: Whether the file may exist.
+
+    """
+    ranker.check_fitted()
+    checks.one_of("form", form, [name for name in FORMS if name != "documents"])
+    if Path(path).exists() and not overwrite:
+        raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
+    sample = ranker.sample_ if ranker.sample_ is not None else lists
+    examined = lists if lists is not None else sample
+    if sample is None or examined is None:
+        raise OptionError("the model was saved without candidates to check its export on; give some (--data)")
+    if examined.feature_names != ranker.feature_names_:
+        raise DataError(
+            f"the model knows {len(ranker.feature_names_)} features, the candidates to check it on have "
+            f"{len(examined.feature_names)}, or other names; give it the data it was trained for"
+        )
+    card = Card.model_validate(
+        {
+            "form": "documents" if pointwise else form,
+            "method": ranker.name,
+            "pointwise": pointwise,
+            "feature_names": ranker.feature_names_,
+            "typical": ranker.scaling_.typical.tolist(),
+            "model_digest": weights_digest(ranker.network_),
+            "data_fingerprint": ranker.data_fingerprint_,
+            "versions": {"ultr": __version__, "torch": str(torch.__version__)},
+        }
+    )
+    reference = _Pointwise(ranker, sample) if pointwise else ranker
+    content = _graph(ranker, reference, card)
+    scorer = Scorer.of_bytes(content, file=path)
+    found = parity(reference, scorer, examined, typical=ranker.scaling_.typical)
+    found.check()
+    cost = _cost(ranker, scorer, examined.with_relevant()) if pointwise else None
+    with new_file(path) as draft:
+        draft.write_bytes(content)
+    return Export(card, len(content), found, cost)
+
+
+class _Pointwise:
+    """The ranker with what lists add to a score fixed at its mean over a sample of lists."""
+
+    def __init__(self, ranker: Estimator, sample: JudgedLists) -> None:
+        self._ranker = ranker
+        mask = torch.from_numpy(ragged.mask(sample.offsets, width=int(np.diff(sample.offsets).max())))
+        inputs = ranker.inputs(sample.features).gather(torch.arange(sample.documents))
+        with torch.no_grad():
+            self.network = ranker.network_.pointwise(inputs, mask)
+
+    def score(self, features: Floats, offsets: Integers) -> Floats:
+        """Scores, whatever the lists."""
+        return score_lists(lambda inputs, _: self.network(inputs).squeeze(-1), self._ranker.inputs(features), offsets)
+
+
+def _cost(model: Estimator, exported: Scorer, lists: JudgedLists) -> Cost | None:
+    if not lists.queries:
+        return None
+    before, after = (evaluate(ranker, lists, [MEASURE]) for ranker in (model, exported))
+    return Cost(lists.queries, before.mean(MEASURE), after.mean(MEASURE), after.against(before, MEASURE))
+
+
+def _graph(ranker: Estimator, reference: Estimator | _Pointwise, card: Card) -> bytes:
+    entrance = Entrance(ranker.scaling_)
+    graph: ListsGraph | FlatGraph | DocumentsGraph
+    if isinstance(reference, _Pointwise):
+        graph = DocumentsGraph(entrance, reference.network)
+    else:
+        kind = ListsGraph if card.form == "lists" else FlatGraph
+        graph = kind(entrance, ranker.network_)
+    content: bytes = as_onnx(graph, card).SerializeToString(deterministic=True)
+    return content

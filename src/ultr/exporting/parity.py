@@ -1,0 +1,66 @@
+"""Whether an exported ranker scores as the model does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Floats
+from ultr.data.judged import JudgedLists
+from ultr.errors import ExportError
+from ultr.evaluation.judged import Ranker
+from ultr.metrics import kendall_tau, mean
+
+LARGEST, SMALLEST_TAU = 1e-3, 0.999
+"""How far scores may lie apart, in standard deviations of all scores, and how far their orders."""
+BLANK = 0.1
+"""The share of features that are missing where that is checked."""
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Scores of the exported ranker against those of the model on real candidates."""
+
+    queries: int
+    documents: int
+    largest_difference: float
+    spread: float
+    """The standard deviation of the model's scores, to see the largest difference in proportion."""
+    kendall_tau: float
+    """The mean over queries."""
+    missing_difference: float
+    """The largest difference where a tenth of the features is missing, in the model its typical values."""
+
+    def check(self) -> None:
+        """Raise an `ExportError` unless both score alike."""
+        bound = LARGEST * self.spread
+        # Written so that NaN does not pass.
+        if not (max(self.largest_difference, self.missing_difference) <= bound and self.kendall_tau >= SMALLEST_TAU):
+            raise ExportError(
+                f"the exported ranker disagrees with the model: scores differ by up to {self.largest_difference:.2g} "
+                f"({self.missing_difference:.2g} with missing features), allowed are {bound:.2g}, and Kendall's tau is "
+                f"{self.kendall_tau:.4f}; nothing was written, please report this"
+            )
+
+
+def parity(model: Ranker, exported: Ranker, lists: JudgedLists, *, typical: Floats) -> Parity:
+    """Both rankers on these candidates, and on them with a tenth of the features blanked out."""
+    wanted = model.score(lists.features, lists.offsets)
+    found = exported.score(lists.features, lists.offsets)
+    blank = np.random.default_rng(0).random(lists.features.shape) < BLANK
+    filled = model.score(np.where(blank, typical, lists.features), lists.offsets)
+    guessed = exported.score(np.where(blank, np.float32("nan"), lists.features), lists.offsets)
+    return Parity(
+        queries=lists.queries,
+        documents=lists.documents,
+        largest_difference=float(np.abs(found - wanted).max()),
+        spread=float(wanted.std()),
+        kendall_tau=_tau(wanted, found, lists),
+        missing_difference=float(np.abs(guessed - filled).max()),
+    )
+
+
+def _tau(wanted: Floats, found: Floats, lists: JudgedLists) -> float:
+    taus = kendall_tau(wanted, found, lists.offsets)
+    return 1.0 if np.isnan(taus).all() else mean(taus)

@@ -1,0 +1,36 @@
+"""How far two rankers order the same candidates alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged
+
+
+def kendall_tau(
+    scores: npt.NDArray[np.floating[Any]], others: npt.NDArray[np.floating[Any]], offsets: Integers
+) -> Doubles:
+    """Kendall's tau-b of two scorings in each list, 1 for the same order and -1 for the reverse, [lists].
+
+    tau = (pairs in the same order - pairs in the other order) / sqrt(pairs untied in one * pairs untied in the other)
+
+    A list in which all candidates of one scoring are tied, such as one of a single candidate, gets NaN.
+
+    >>> kendall_tau(np.array([3.0, 2.0, 1.0]), np.array([0.3, 0.1, 0.2]), np.array([0, 3])).round(4).tolist()
+    [0.3333]
+    """
+    first, second = ragged.pair_members(offsets)
+    lists = ragged.list_numbers(ragged.pair_offsets(offsets))
+    one, other = (np.sign(values[first] - values[second]) for values in (scores, others))
+
+    def total(values: npt.NDArray[np.floating[Any]]) -> Doubles:
+        sums: Doubles = np.bincount(lists, weights=values, minlength=len(offsets) - 1).astype(np.float64)
+        return sums
+
+    untied = np.sqrt(total(one**2) * total(other**2))
+    taus: Doubles = np.divide(total(one * other), untied, out=np.full(len(untied), np.nan), where=untied > 0)
+    return taus

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from ultr.metrics import kendall_tau
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=0, max_size=12), max_size=4))
+def test_it_is_that_of_scipy_in_each_list(lists: list[list[tuple[int, int]]]) -> None:
+    scores, others = (np.array([pair[side] for each in lists for pair in each], dtype=float) for side in (0, 1))
+    offsets = np.cumsum([0, *map(len, lists)])
+    found = kendall_tau(scores, others, offsets)
+    for tau, start, end in zip(found, offsets[:-1], offsets[1:], strict=True):
+        one, other = scores[start:end], others[start:end]
+        if len(set(one)) < 2 or len(set(other)) < 2:
+            assert np.isnan(tau)
+        else:
+            assert tau == pytest.approx(kendalltau(one, other).statistic)
