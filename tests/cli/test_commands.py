@@ -59,6 +59,7 @@ def test_help_names_every_command() -> None:
         "evaluate",
         "compare",
         "rank",
+        "export",
         "reproduce",
     ):
         assert command in text

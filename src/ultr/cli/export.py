@@ -53,7 +53,8 @@ def export(
     checks.one_of("--to", to, TARGETS)
     ranker = load(model)
     lists = None if data is None else options.read_part(data, part, fold=fold)
-    file = model.resolve().with_name(f"{model.resolve().name}.onnx") if out is None else out
+    folder = model if model.name.strip(".") else model.resolve()
+    file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
     where = "training lists" if data is None else f"{data}, {part}"
     if json:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.console import ultr
+
+from ultr.data.click_log import ClickLog
+from ultr.methods import Vectorization, load
+from ultr.scoring import Scorer
+
+
+@pytest.fixture(scope="module")
+def model(small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "model"
+    Vectorization(dimension=2, hidden=(8,), base_hidden=(4,), steps=5).fit(small_log).save(folder)
+    return folder
+
+
+def test_a_model_is_exported_beside_its_folder(model: Path) -> None:
+    text = ultr("export", model, "--to", "onnx", "--overwrite").stdout
+    assert str(model.with_name("model.onnx")) in text
+    assert "Kendall's tau 1.0000" in text
+    features = np.random.default_rng(0).normal(size=(7, 64)).astype(np.float32)
+    scorer = Scorer.load(model.with_name("model.onnx"))
+    assert scorer.score(features) == pytest.approx(load(model).score(features), abs=1e-4)
+
+
+def test_machines_read_what_pointwise_costs(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "point.onnx"
+    options = ("--pointwise", "--data", "letor-like=40", "--part", "test", "--out", file)
+    content = json.loads(ultr("export", model, *options, "--json").stdout)
+    assert content["card"]["form"] == "documents"
+    assert content["cost"]["pointwise"] - content["cost"]["model"] == pytest.approx(
+        content["cost"]["change"]["difference"]
+    )
+    assert content["file"] == str(file)
+    assert file.stat().st_size == content["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "pmml"], "--to"),
+        (["--form", "ragged"], "form"),
+        (["--out", "{model}/manifest.json"], "exists"),
+        (["--data", "absent.txt"], "there is no file 'absent.txt'"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_a_sentence(arguments: list[str], message: str, model: Path) -> None:
+    result = ultr("export", model, *(each.format(model=model) for each in arguments), expect=2)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1

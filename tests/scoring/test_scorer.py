@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from ultr.errors import DataError, ModelFileError
+from ultr.scoring import Card, Scorer
+from ultr.scoring.card import KEY
+
+CARD: dict[str, Any] = {
+    "form": "documents",
+    "method": "click",
+    "pointwise": False,
+    "feature_names": ["bm25", "age"],
+    "typical": [1.0, 2.0],
+    "model_digest": "m",
+    "data_fingerprint": "d",
+    "versions": {},
+}
+
+
+def _file(path: Path, card: dict[str, Any] | str | None, *, width: int = 2) -> Path:
+    """A graph that adds up the features."""
+    node = helper.make_node("ReduceSum", ["features", "axis"], ["scores"], keepdims=0)
+    graph = helper.make_graph(
+        [node],
+        "sum",
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["documents", width])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["documents"])],
+        [helper.make_tensor("axis", TensorProto.INT64, [1], [1])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    if card is not None:
+        text = card if isinstance(card, str) else Card.model_validate(card).model_dump_json()
+        helper.set_model_props(model, {KEY: text})
+    onnx.save(model, path)
+    return path
+
+
+def test_a_file_is_scored_and_named_by_its_content(tmp_path: Path) -> None:
+    scorer = Scorer.load(_file(tmp_path / "a.onnx", CARD), threads=1)
+    assert scorer.score(np.array([[1, 2], [3, 4]], dtype=np.float32)).tolist() == [3, 7]
+    assert scorer.card.feature_names == ["bm25", "age"]
+    same = Scorer.load(_file(tmp_path / "b.onnx", CARD))
+    other = Scorer.load(_file(tmp_path / "c.onnx", CARD | {"method": "dla"}))
+    assert scorer.digest == same.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    ("card", "width", "message"),
+    [
+        (None, 2, "not one that `ultr export` wrote"),
+        ("{}", 2, "not exported by a version of ultr that this one reads"),
+        ("no JSON", 2, "not exported by a version of ultr that this one reads"),
+        (CARD, 3, "takes 3 features and names 2"),
+    ],
+)
+def test_other_files_are_refused(card: Any, width: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=message):
+        Scorer.load(_file(tmp_path / "model.onnx", card, width=width))
+
+
+def test_what_is_no_file_or_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="is a folder; give the file that `ultr export"):
+        Scorer.load(tmp_path)
+    with pytest.raises(ModelFileError, match="No such file"):
+        Scorer.load(tmp_path / "absent.onnx")
+    broken = _file(tmp_path / "model.onnx", CARD)
+    broken.write_bytes(broken.read_bytes()[:-20])
+    with pytest.raises(ModelFileError, match="damaged or not an ONNX model"):
+        Scorer.load(broken)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2,), (2, 2, 2)])
+def test_arrays_of_another_shape_are_refused(shape: tuple[int, ...], tmp_path: Path) -> None:
+    scorer = Scorer.load(_file(tmp_path / "model.onnx", CARD))
+    with pytest.raises(DataError, match="knows 2 features"):
+        scorer.score(np.ones(shape, dtype=np.float32))
+
+
+def test_offsets_must_fit(tmp_path: Path) -> None:
+    scorer = Scorer.load(_file(tmp_path / "model.onnx", CARD))
+    with pytest.raises(DataError, match="must start with 0 and end with 3"):
+        scorer.score(np.ones((3, 2), dtype=np.float32), np.array([0, 2]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"typical": [1.0]}, {"feature_names": ["a", "a"]}, {"feature_names": [], "typical": []}, {"colour": "red"}],
+)
+def test_a_card_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ModelFileError, match="export the model again"):
+        Card.parse(json.dumps(CARD | change), file="model.onnx")
