@@ -38,7 +38,8 @@ class Entrance(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents, features]."""
         scaled = (features - self.centre) * self.factor
-        known = torch.where(torch.isfinite(scaled), scaled, self.typical)
+        # NaN and infinity minus themselves are NaN: two operations in the graph, where `isfinite` takes five.
+        known = torch.where(scaled - scaled == 0, scaled, self.typical)
         if known.shape[-1] < FEWEST_TO_NORMALISE:
             return known
         return functional.layer_norm(known, known.shape[-1:])

@@ -1,0 +1,111 @@
+"""What a base vector costs: `python -m benchmarks.scoring [--features 46 136 700] [--threads 1] [--rounds 1000]`.
+
+Exports a scalar ranker and Vectorization with the same relevance network (512, 256, 128), with the small base network
+that is the default and with the paper's, and lets onnxruntime score one query of 10, 100 and 1,000 candidates and a
+batch of 256 queries of 25. The rankers take turns in every round, so that a slow moment hits all of them. Prints p50
+and p99 of each, and how much slower the median is than that of the scalar ranker: in the same form, and in its leanest
+one, which takes documents without lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from ultr import ClickBaseline, JudgedLists, Vectorization, click_model, export, simulate
+from ultr.arrays import Floats, Integers
+from ultr.methods.estimator import Estimator
+from ultr.scoring import Scorer
+
+SIZES = {"10": (1, 10), "100": (1, 100), "1,000": (1, 1_000), "256 x 25": (256, 25)}
+"""Queries and candidates a query."""
+LEANEST = "scalar, documents"
+PAPER_BASE = (256, 64)
+WARM_UP = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--features", type=int, nargs="+", default=[46, 136, 700])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=1_000, help="rounds of a query of 10; larger ones get fewer")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    arguments = parser.parse_args()
+    found = []
+    print("| features | candidates | ranker | p50, ms | p99, ms | to the same form | to the leanest |")
+    print("|---|---|---|---|---|---|---|")
+    for features in arguments.features:
+        scorers = _scorers(features, arguments.threads)
+        for label, (queries, candidates) in SIZES.items():
+            rounds = max(30, arguments.rounds * 10 // (10 + queries * candidates // 10))
+            seconds = _time(scorers, features, queries=queries, candidates=candidates, rounds=rounds)
+            medians = {name: float(np.median(values)) for name, values in seconds.items()}
+            for name, values in seconds.items():
+                form = name.split(", ")[1]
+                row = {
+                    "features": features,
+                    "candidates": label,
+                    "ranker": name,
+                    "p50": medians[name],
+                    "p99": float(np.percentile(values, 99)),
+                    "to_same_form": medians[name] / medians[f"scalar, {form}"] - 1,
+                    "to_leanest": medians[name] / medians[LEANEST] - 1,
+                }
+                found.append(row | {"threads": arguments.threads, "rounds": rounds})
+                print(
+                    f"| {features} | {label} | {name} | {row['p50'] * 1000:.3f} | {row['p99'] * 1000:.3f} | "
+                    f"{row['to_same_form']:+.1%} | {row['to_leanest']:+.1%} |",
+                    flush=True,
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2))
+
+
+def _scorers(features: int, threads: int) -> dict[str, Scorer]:
+    """Every ranker in every form; the weights are those of a single step, which take as long as any."""
+    random = np.random.default_rng(0)
+    lists = JudgedLists.of(
+        features=random.normal(size=(400, features)), labels=random.integers(3, size=400), offsets=range(0, 401, 20)
+    )
+    log = simulate(lists, click_model("trust"), impressions=1_000)
+    rankers: dict[str, Estimator] = {
+        "scalar": ClickBaseline(steps=1),
+        "base vector": Vectorization(steps=1),
+        "paper's base network": Vectorization(steps=1, base_hidden=PAPER_BASE),
+    }
+    scorers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.onnx"
+        for name, ranker in rankers.items():
+            ranker.fit(log)
+            for form in ("lists", "flat"):
+                export(ranker, file, form=form, overwrite=True)
+                scorers[f"{name}, {form}"] = Scorer.load(file, threads=threads)
+            if name == "scalar":
+                export(ranker, file, pointwise=True, overwrite=True)
+                scorers[LEANEST] = Scorer.load(file, threads=threads)
+    return scorers
+
+
+def _time(
+    scorers: dict[str, Scorer], features: int, *, queries: int, candidates: int, rounds: int
+) -> dict[str, list[float]]:
+    matrix: Floats = np.random.default_rng(1).normal(size=(queries * candidates, features)).astype(np.float32)
+    offsets: Integers = np.arange(0, queries * candidates + 1, candidates)
+    seconds: dict[str, list[float]] = {name: [] for name in scorers}
+    for turn in range(WARM_UP + rounds):
+        for name, scorer in scorers.items():
+            started = perf_counter()
+            scorer.score(matrix, offsets)
+            if turn >= WARM_UP:
+                seconds[name].append(perf_counter() - started)
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
