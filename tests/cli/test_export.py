@@ -28,6 +28,18 @@ def test_a_model_is_exported_beside_its_folder(model: Path) -> None:
     assert scorer.score(features) == pytest.approx(load(model).score(features), abs=1e-4)
 
 
+def test_an_exported_file_ranks_as_its_model_does(model: Path, tmp_path: Path) -> None:
+    ultr("export", model, "--overwrite")
+    random = np.random.default_rng(0)
+    lines = [f"0 qid:{i // 4} " + " ".join(f"{j + 1}:{random.normal():.4f}" for j in range(64)) for i in range(12)]
+    (tmp_path / "candidates.txt").write_text("\n".join(lines) + "\n")
+    by_file, by_folder = (
+        [line.split("\t")[:3] for line in ultr("rank", each, tmp_path / "candidates.txt").stdout.splitlines()]
+        for each in (model.with_name("model.onnx"), model)
+    )
+    assert by_file == by_folder
+
+
 def test_machines_read_what_pointwise_costs(model: Path, tmp_path: Path) -> None:
     file = tmp_path / "point.onnx"
     options = ("--pointwise", "--data", "letor-like=40", "--part", "test", "--out", file)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ultr.cli import options
 from ultr.errors import DataError, OptionError
 
+if TYPE_CHECKING:
+    from ultr.evaluation.judged import Ranker
+
 
 def rank(
-    model: Annotated[Path, typer.Argument(help="Model folder.")],
+    model: Annotated[Path, typer.Argument(help="Model folder, or a file that `ultr export` wrote.")],
     candidates: Annotated[Path, typer.Argument(help="SVMlight file; its labels are read, but not used.")],
     out: Annotated[Path | None, typer.Option(help="File for the result; by default it is printed.")] = None,
     overwrite: options.Overwrite = False,
@@ -30,13 +33,12 @@ def rank(
     from ultr.data.cache import read_judged
     from ultr.data.ragged import list_numbers
     from ultr.files import new_file
-    from ultr.methods import load
 
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
-    ranker = load(model)
+    ranker, known = _ranker(model)
     judged = read_judged(candidates, features=features)
-    given, known = len(judged.feature_names), len(ranker.feature_names_)
+    given = len(judged.feature_names)
     if given != known:
         way_out = f", or give --features {known} if missing ones are zero" if given < known else ""
         raise DataError(f"{candidates} has {given} features, {model} knows {known}; write exactly these{way_out}")
@@ -60,3 +62,16 @@ def rank(
     else:
         with new_file(out) as draft:
             draft.write_text(text + "\n")
+
+
+def _ranker(model: Path) -> tuple[Ranker, int]:
+    """The ranker of a folder or an exported file, and how many features it knows."""
+    if model.is_file():
+        from ultr.scoring import Scorer
+
+        scorer = Scorer.load(model)
+        return scorer, len(scorer.card.feature_names)
+    from ultr.methods import load
+
+    ranker = load(model)
+    return ranker, len(ranker.feature_names_)
