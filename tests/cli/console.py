@@ -16,12 +16,12 @@ class Result:
     stderr: str
 
 
-def ultr(*arguments: object, expect: int = 0) -> Result:
+def ultr(*arguments: object, expect: int = 0, columns: int = 120) -> Result:
     """Run a command as its console script does."""
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["ultr", *map(str, arguments)])
-        patch.setenv("COLUMNS", "120")
+        patch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit) as exit_:
             main()
     assert (exit_.value.code or 0) == expect, err.getvalue()

@@ -1,0 +1,115 @@
+"""Small made-up data in the place of what a page's reader has; its notes `given: ...` call these by name."""
+
+from __future__ import annotations
+
+import gzip
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
+from ultr.data.layouts import LAYOUTS
+from ultr.data.letor_like import letor_like
+from ultr.simulation.log import simulate
+
+
+def judged(folder: str, layout: str = "mq2007", *, queries: int = 40) -> None:
+    """A data set with the files, features and grades of a well-known one."""
+    known = LAYOUTS[layout]
+    files = known.arrangements[-1].of_fold(1, folds=known.folds)
+    for number, file in enumerate([*files.train, *files.validation, *files.test]):
+        path = Path(folder, file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        candidates(str(path), features=known.features, grades=known.max_label + 1, queries=queries, seed=number)
+
+
+def candidates(file: str, *, features: int = 46, grades: int = 3, queries: int = 2, seed: int = 0) -> None:
+    """Judged candidates of some queries as SVMlight; the first feature follows the grade."""
+    random = np.random.default_rng(seed)
+    with Path(file).open("w") as lines:
+        for query in range(queries):
+            for label in random.integers(grades, size=12):
+                values = random.random(features).round(3)
+                values[0] += label
+                print(label, f"qid:{seed}{query}", *(f"{n + 1}:{value:.3f}" for n, value in enumerate(values)), file=lines)
+
+
+def raw_log(*files: str, pages: int = 200, **names: str) -> None:
+    """A raw log, one row a shown document, shared out to files; `names` are other names of columns."""
+    random = np.random.default_rng(0)
+    rows = pages * 5
+    page, document = np.repeat(np.arange(pages), 5), np.tile(np.arange(5), pages)
+    query = page % 40
+    columns = {
+        "session": page // 2,
+        "page": page,
+        "query": query,
+        "document": document,
+        "position": document + 1,
+        "click": (random.random(rows) < 0.5 / (document + 1)).astype(int),
+        "device": np.where(page % 3, "phone", "desktop"),
+        "layout": np.where(page % 2, "list", "grid"),
+        "grade": (query + document) % 3,
+        "shown_at": page,
+        "bm25_title": np.cos(query + document),
+        "bm25_body": np.sin(query * document),
+        "age": document * 1.0,
+    }
+    table = pa.table({names.get(name, name): values for name, values in columns.items()})
+    for number, file in enumerate(files):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        part = table.filter(pa.array(page % len(files) == number))
+        if file.endswith(".parquet"):
+            parquet.write_table(part, file)
+        else:
+            with gzip.open(file, "wb") as out:
+                csv.write_csv(part, out)
+
+
+def features(file: str) -> None:
+    """Features of the documents of `raw_log`, for a table of its own."""
+    parquet.write_table(pa.table({"document": np.arange(5), "freshness": np.arange(5) / 5}), file)
+
+
+def result_pages(file: str, *, query: str = "query", labels: bool = False) -> None:
+    """A log with one row a result page, as those that the case studies are about."""
+    random = np.random.default_rng(0)
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(file, "wt") as out:
+        print("split", query, "docs", "clicks", "labels", sep="\t", file=out)
+        for page in range(300):
+            shown = ",".join(str(10 * (page % 30) + place) for place in range(10))
+            bits = "".join(str(int(random.random() < 0.6 / place)) for place in range(1, 11))
+            grades = ",".join(map(str, random.integers(4, size=10))) if labels else ""
+            print("labelled", page % 30, shown, bits, grades, sep="\t", file=out)
+
+
+def log(folder: str) -> None:
+    """The folder of a click log without swaps, which is examined quickly."""
+    data = letor_like(train_queries=60, validation_queries=20, test_queries=20)
+    simulate(data.train, click_model("trust"), impressions=20_000, svm_share=0.1).save(folder)
+
+
+def log_with_swaps() -> ClickLog:
+    """Three documents that were seen at three positions each."""
+    shown = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+    return ClickLog.of(
+        features=np.eye(3),
+        documents=shown.ravel(),
+        offsets=[0, 3, 6, 9],
+        impressions=[900, 900, 900],
+        clicks=[500, 200, 100, 450, 160, 120, 400, 250, 90],
+        queries=[0, 0, 0],
+    )
+
+
+def small_demo(patch: pytest.MonkeyPatch) -> None:
+    """Let `ultr demo` take seconds."""
+    from ultr.experiments import demo
+
+    patch.setattr(demo, "run", partial(demo.run, queries=100, impressions=20_000, steps=3))

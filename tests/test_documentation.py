@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.documentation import page as pages
+from tests.documentation import stand_ins
+from ultr.methods import METHODS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+METHOD_PAGES = ROOT / "docs" / "methods"
+GIVEN = (
+    stand_ins.judged,
+    stand_ins.candidates,
+    stand_ins.raw_log,
+    stand_ins.features,
+    stand_ins.result_pages,
+    stand_ins.log,
+    stand_ins.log_with_swaps,
+)
+MOST_NOT_RUN = 12
+"""Blocks of all pages that are not run. Before raising it, think of a stand-in or of `run with`."""
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text()], ids=_name)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}
+    pages.run(page, given | {"small_demo": partial(stand_ins.small_demo, monkeypatch)})
+
+
+def test_few_blocks_are_not_run() -> None:
+    left_out = [f"{block.where}: {block.not_run}" for page in PAGES for block in pages.blocks(page) if block.not_run]
+    assert len(left_out) <= MOST_NOT_RUN, "\n".join(left_out)
+
+
+def test_no_block_is_overlooked() -> None:
+    for page in PAGES:
+        fences = re.findall(r"^ *```", page.read_text(), flags=re.MULTILINE)
+        assert len(fences) == 2 * len(list(pages.blocks(page))), page
+
+
+def test_every_note_stands_above_a_block() -> None:
+    for page in PAGES:
+        notes = re.findall(r"<!--\s*(not run|run with|given|numbers may differ)", page.read_text())
+        assert len(notes) == sum(len(block.notes) for block in pages.blocks(page)), page
+
+
+def test_every_method_has_a_page_that_the_index_links() -> None:
+    linked = re.findall(r"\]\(([a-z-]+)\.md\)", (METHOD_PAGES / "index.md").read_text())
+    assert set(linked) == set(METHODS)
+    assert {path.stem for path in METHOD_PAGES.glob("*.md")} == {"index", *METHODS}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_page_of_a_method_trains_it(name: str) -> None:
+    code = {block.kind: block.text for block in pages.blocks(METHOD_PAGES / f"{name}.md")}
+    assert f"ranker = {METHODS[name].__name__}(" in code["python"]
+    assert f"ultr train {name} " in code["bash"]
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=_name)
+def test_links_between_files_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
+        assert (page.parent / link).exists(), link
+
+
+def _printed(shown: str, printed: str, *, exact: bool = True) -> bool:
+    try:
+        pages.compare(shown, printed, exact=exact, where="here")
+    except AssertionError:
+        return False
+    return True
+
+
+def test_what_is_shown_is_compared_with_what_is_printed() -> None:
+    assert _printed("a 1\n\n b 2", "a 1 \nb 2\n\n")
+    assert not _printed("a 1", "a 2")
+    assert _printed("a 1 ──", "a  20.5 ────", exact=False)
+    assert not _printed("a 1", "b 1", exact=False)
+    assert _printed("a\n...\nd", "a\nb\nc\nd") and _printed("a\n...\nd", "a\nd")
+    assert not _printed("a\n...\nd", "a\nb\nc")
+    assert not _printed("a", "a\nb")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("```rust\nlet x;\n```", "cannot be run"),
+        ("```\nls\n```", "only `ultr ...` and `python FILE` are run"),
+        ("<!-- run with: 3 -> 2 -->\n```python\nx = 1\n```", "does not say what to replace"),
+        ("<!-- not run: -->\n```python\n1 / 0\n```", "give a reason"),
+        ("```text\n1\n```", "no code above prints this"),
+        ("```python\nprint(1)\n```\n\n```text\n2\n```", "but this is printed"),
+        ("```console\n$ ultr --version\nultr 9\n```", "but this is printed"),
+    ],
+)
+def test_a_page_that_does_not_hold_is_refused(text: str, fault: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# A page\n\n{text}\n")
+    with pytest.raises(AssertionError, match=re.escape(fault)):
+        pages.run(page, {})
+
+
+def test_notes_change_what_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        '```toml title="a.toml"\nx = 1\n```\n\n<!-- given: y = two() -->\n<!-- run with: 50 -> y -->\n\n'
+        '```python\nprint(50, open("a.toml").read())\n```\n\n```text\n2 x = 1\n```\n\n'
+        "<!-- not run: it would fail -->\n```python\n1 / 0\n```\n"
+    )
+    pages.run(page, {"two": lambda: 2})
