@@ -20,7 +20,7 @@ GIVEN = (
     stand_ins.raw_log,
     stand_ins.features,
     stand_ins.result_pages,
-    stand_ins.log,
+    stand_ins.click_log,
     stand_ins.log_with_swaps,
 )
 MOST_NOT_RUN = 12

@@ -18,7 +18,7 @@ COLUMNS = 100
 COMMANDS = ("", "bash", "console")
 FILES = ("json", "toml", "yaml")
 _FENCE = re.compile(r"^( *)```(\w*)(?: +title=\"([^\"]+)\")?\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
-_NOTE = re.compile(r"<!--\s*(not run|run with|given|numbers may differ):?\s*(.*?)\s*-->", flags=re.DOTALL)
+_NOTE = re.compile(r"<!--\s*(not run|run with|given|numbers may differ):?\s*((?:(?!-->).)*?)\s*-->", flags=re.DOTALL)
 _NOTES = re.compile(rf"(?:{_NOTE.pattern}\s*)+\Z", flags=re.DOTALL)
 
 

@@ -46,6 +46,7 @@ def raw_log(*files: str, pages: int = 200, **names: str) -> None:
     page, document = np.repeat(np.arange(pages), 5), np.tile(np.arange(5), pages)
     query = page % 40
     columns = {
+        "impression": page,
         "session": page // 2,
         "page": page,
         "query": query,
@@ -89,7 +90,7 @@ def result_pages(file: str, *, query: str = "query", labels: bool = False) -> No
             print("labelled", page % 30, shown, bits, grades, sep="\t", file=out)
 
 
-def log(folder: str) -> None:
+def click_log(folder: str) -> None:
     """The folder of a click log without swaps, which is examined quickly."""
     data = letor_like(train_queries=60, validation_queries=20, test_queries=20)
     simulate(data.train, click_model("trust"), impressions=20_000, svm_share=0.1).save(folder)
