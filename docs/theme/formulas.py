@@ -21,6 +21,8 @@ _FONT = FontProperties(size=SIZE, math_fontfamily="stix")
 _WORDS = {r"\lt": "<", r"\gt": ">", r"\ge ": r"\geq ", r"\le ": r"\leq ", r"\lVert": r"\Vert", r"\rVert": r"\Vert"}
 """What the formulas of Markdown have and matplotlib calls otherwise."""
 FRACTION, LARGE_FRACTION = r"\frac", r"\dfrac"
+_SUM = re.compile(r"\\sum(?:_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\w))?")
+"""A sum with its index; what follows it needs some room."""
 _COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
 
@@ -42,6 +44,7 @@ def drawn(formula: str) -> str:
     known = spoken
     for word, other in _WORDS.items():
         known = known.replace(word, other)
+    known = _SUM.sub(r"\g<0>\;", known)
     text = f"${known}$"
     width, height, depth = (float(size) for size in text_to_path.get_text_width_height_descent(text, _FONT, True))
     outline = Path(*text_to_path.get_text_path(_FONT, text, True))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.console import ultr
 
-COLUMNS = 100
+COLUMNS = 96
 """How wide the output of commands is; wider blocks scroll on the site."""
 COMMANDS = ("", "bash", "console")
 FILES = ("json", "toml", "yaml")

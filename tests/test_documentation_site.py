@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import ultr
+
+ROOT = Path(__file__).parents[1]
+FETCHED = {"src", "srcset", "data", "poster", "xlink:href"}
+"""Attributes whose address a browser fetches by itself. `href` is one of them only in <link>."""
+ELSEWHERE = re.compile(r"(?:[a-z]+:)?//", flags=re.IGNORECASE)
+
+
+class Fetches(HTMLParser):
+    """The addresses that a page makes the browser fetch, and its pictures without words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.ids: set[str] = set()
+        self.wordless: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.addresses += [value for name, value in given.items() if name in FETCHED]
+        if tag == "link":
+            self.addresses.append(given.get("href", ""))
+        if "id" in given:
+            self.ids.add(given["id"])
+        if tag == "img" and not given.get("alt") or given.get("role") == "img" and not given.get("aria-label"):
+            self.wordless.append(str(given))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    built = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
+    )
+    assert not built.returncode, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Fetches]:
+    found = {}
+    for path in site.rglob("*.html"):
+        found[path.relative_to(site).as_posix()] = fetches = Fetches()
+        fetches.feed(path.read_text())
+    return found
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[str, Fetches]) -> None:
+    assert len(pages) > 30
+    for name, page in pages.items():
+        assert not [address for address in page.addresses if ELSEWHERE.match(address)], name
+    for path in site.rglob("*.css"):
+        imported = re.findall(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')]*)", path.read_text())
+        assert not imported, path
+
+
+def test_no_page_asks_for_a_script_that_the_theme_would_fetch(site: Path) -> None:
+    # The theme's script loads mermaid from a server where a page has a diagram of it, and GitHub's figures of a repository.
+    for path in site.rglob("*.html"):
+        assert 'class="mermaid"' not in path.read_text(), path
+    assert "repo_url" not in (ROOT / "mkdocs.yml").read_text()
+
+
+def test_every_picture_and_formula_has_words(site: Path, pages: dict[str, Fetches]) -> None:
+    for name, page in pages.items():
+        assert not page.wordless, name
+    for path in site.rglob("*.html"):
+        text = path.read_text()
+        assert "arithmatex" not in text, f"{path} has a formula that was not drawn"
+        assert "<!-- picture:" not in text, f"{path} lacks a picture"
+
+
+def test_the_concepts_have_pictures(site: Path) -> None:
+    for page in (site / "concepts").glob("*.html"):
+        assert '<figure class="picture"><svg' in page.read_text(), page
+
+
+def test_every_public_name_is_in_the_reference(pages: dict[str, Fetches]) -> None:
+    known = set().union(*(page.ids for name, page in pages.items() if name.startswith("reference/")))
+    missing = [name for name in ultr.__all__ if name != "__version__" and f"ultr.{name}" not in known]
+    assert not missing
