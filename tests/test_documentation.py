@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
 from tests.documentation import page as pages
 from tests.documentation import stand_ins
+
 from ultr.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +87,8 @@ def test_what_is_shown_is_compared_with_what_is_printed() -> None:
     assert not _printed("a 1", "a 2")
     assert _printed("a 1 ──", "a  20.5 ────", exact=False)
     assert not _printed("a 1", "b 1", exact=False)
-    assert _printed("a\n...\nd", "a\nb\nc\nd") and _printed("a\n...\nd", "a\nd")
+    assert _printed("a\n...\nd", "a\nb\nc\nd")
+    assert _printed("a\n...\nd", "a\nd")
     assert not _printed("a\n...\nd", "a\nb\nc")
     assert not _printed("a", "a\nb")
 
@@ -97,7 +98,7 @@ def test_what_is_shown_is_compared_with_what_is_printed() -> None:
     [
         ("```rust\nlet x;\n```", "cannot be run"),
         ("```\nls\n```", "only `ultr ...` and `python FILE` are run"),
-        ("<!-- run with: 3 -> 2 -->\n```python\nx = 1\n```", "does not say what to replace"),
+        ("<!-- run with: 3 -> 2 -->\n```python\nx = 1\n```", "there is no '3' to replace"),
         ("<!-- not run: -->\n```python\n1 / 0\n```", "give a reason"),
         ("```text\n1\n```", "no code above prints this"),
         ("```python\nprint(1)\n```\n\n```text\n2\n```", "but this is printed"),

@@ -33,7 +33,8 @@ class Fetches(HTMLParser):
             self.addresses.append(given.get("href", ""))
         if "id" in given:
             self.ids.add(given["id"])
-        if tag == "img" and not given.get("alt") or given.get("role") == "img" and not given.get("aria-label"):
+        words = given.get("alt") if tag == "img" else given.get("aria-label")
+        if (tag == "img" or given.get("role") == "img") and not words:
             self.wordless.append(str(given))
 
 
@@ -67,7 +68,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[str, Fetches]
 
 
 def test_no_page_asks_for_a_script_that_the_theme_would_fetch(site: Path) -> None:
-    # The theme's script loads mermaid from a server where a page has a diagram of it, and GitHub's figures of a repository.
+    # The theme fetches mermaid for diagrams, and figures from GitHub where there is a repository.
     for path in site.rglob("*.html"):
         assert 'class="mermaid"' not in path.read_text(), path
     assert "repo_url" not in (ROOT / "mkdocs.yml").read_text()

@@ -47,7 +47,8 @@ def drawn(formula: str) -> str:
     known = _SUM.sub(r"\g<0>\;", known)
     text = f"${known}$"
     width, height, depth = (float(size) for size in text_to_path.get_text_width_height_descent(text, _FONT, True))
-    outline = Path(*text_to_path.get_text_path(_FONT, text, True))
+    points, codes = text_to_path.get_text_path(_FONT, text, True)
+    outline = Path(points, codes)
     # SVG counts downwards, and measures in units of the text are in em.
     path = "".join(
         _COMMANDS[code] + " ".join(f"{x:.0f} {-y:.0f}" for x, y in points.reshape(-1, 2))

@@ -127,6 +127,25 @@ def test_two_models_are_compared_by_a_paired_test(model: Path, log: Path) -> Non
     assert 0 < result["first_against"][str(other)]["nDCG@10"]["p_value"] <= 1
 
 
+def test_a_model_that_knows_its_features_by_name_is_evaluated_on_numbered_ones(tmp_path: Path) -> None:
+    log = ClickLog.of(
+        features=[[1.0, 0.0], [0.0, 1.0]],
+        documents=[0, 1] * 20,
+        offsets=range(0, 41, 2),
+        clicks=[1, 0] * 20,
+        queries=range(20),
+        feature_names=["match", "price"],
+    )
+    log.save(tmp_path / "log")
+    ultr("train", "click", "--log", tmp_path / "log", "--steps", 40, "--set", "hidden=4", "--out", tmp_path / "model")
+    judged = tmp_path / "judged.txt"
+    judged.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
+    result = json.loads(ultr("evaluate", tmp_path / "model", "--data", judged, "--json").stdout)
+    assert result["measures"][str(tmp_path / "model")]["nDCG@1"]["mean"] == 1
+    judged.write_text("2 qid:1 1:1 2:0 3:0\n0 qid:1 1:0 2:1 3:1\n")
+    assert "knows 2 features" in ultr("evaluate", tmp_path / "model", "--data", judged, expect=2).stderr
+
+
 def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:
     lines = ultr("rank", model, candidates).stdout.splitlines()
     assert lines[0].split("\t") == ["query", "rank", "candidate", "score"]

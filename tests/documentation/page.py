@@ -47,8 +47,8 @@ class Block:
         """The text with the replacements of `run with: old -> new; old -> new`, each of which must occur."""
         text = self.text
         for change in filter(None, re.split(r";\s*", self.notes.get("run with", ""))):
-            old, arrow, new = change.partition(" -> ")
-            assert arrow and old in text, f"{self.where}: {change!r} does not say what to replace by what"
+            old, _, new = change.partition(" -> ")
+            assert old in text, f"{self.where}: there is no {old!r} to replace"
             text = text.replace(old, new)
         return text
 
@@ -121,7 +121,7 @@ def _commands(block: Block) -> str:
 def _command(words: list[str], block: Block) -> str:
     if words[0] == "ultr":
         return ultr(*words[1:], columns=COLUMNS).stdout
-    assert words[0] == "python" and len(words) == 2, (
+    assert words[:1] == ["python"] == words[:-1], (
         f"{block.where}: only `ultr ...` and `python FILE` are run, not {' '.join(words)!r}; "
         "mark the block <!-- not run: why -->"
     )

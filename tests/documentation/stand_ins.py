@@ -36,7 +36,9 @@ def candidates(file: str, *, features: int = 46, grades: int = 3, queries: int =
             for label in random.integers(grades, size=12):
                 values = random.random(features).round(3)
                 values[0] += label
-                print(label, f"qid:{seed}{query}", *(f"{n + 1}:{value:.3f}" for n, value in enumerate(values)), file=lines)
+                print(
+                    label, f"qid:{seed}{query}", *(f"{n + 1}:{value:.3f}" for n, value in enumerate(values)), file=lines
+                )
 
 
 def raw_log(*files: str, pages: int = 200, **names: str) -> None:
