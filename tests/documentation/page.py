@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from tests.cli.console import ultr
 
 COLUMNS = 96
@@ -67,28 +70,31 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def run(page: Path, given: dict[str, Callable[..., object]]) -> None:
     """Run a page in the working folder; `given` is what the notes `given: ...` may call."""
-    names: dict[str, object] = {"__name__": page.stem}
+    module = ModuleType(f"page_{page.stem}")  # dataclasses look for the module that they are in
+    names = vars(module)
     printed = None
-    for block in blocks(page):
-        if block.not_run is not None:
-            assert block.not_run, f"{block.where}: give a reason for not running it"
-            continue
-        if "given" in block.notes:
-            scope = names | given
-            exec(compile(block.notes["given"], block.where, "exec"), scope)
-            names |= {name: value for name, value in scope.items() if name not in given}
-        if block.title is not None:
-            Path(block.title).write_text(block.smaller() + "\n")
-        elif block.kind == "python":
-            printed = _python(block, names)
-        elif block.kind in COMMANDS:
-            printed = _commands(block)
-        elif block.kind == "text":
-            assert printed is not None, f"{block.where}: no code above prints this"
-            compare(block.text, printed, exact=block.exact, where=block.where)
-        else:
-            message = f"a block of the kind {block.kind!r} cannot be run; see CONTRIBUTING.md for what can"
-            raise AssertionError(f"{block.where}: {message}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)
+        for block in blocks(page):
+            if block.not_run is not None:
+                assert block.not_run, f"{block.where}: give a reason for not running it"
+                continue
+            if "given" in block.notes:
+                scope = names | given
+                exec(compile(block.notes["given"], block.where, "exec"), scope)
+                names.update({name: value for name, value in scope.items() if name not in given})
+            if block.title is not None:
+                Path(block.title).write_text(block.smaller() + "\n")
+            elif block.kind == "python":
+                printed = _python(block, names)
+            elif block.kind in COMMANDS:
+                printed = _commands(block)
+            elif block.kind == "text":
+                assert printed is not None, f"{block.where}: no code above prints this"
+                compare(block.text, printed, exact=block.exact, where=block.where)
+            else:
+                message = f"a block of the kind {block.kind!r} cannot be run; see CONTRIBUTING.md for what can"
+                raise AssertionError(f"{block.where}: {message}")
 
 
 def _python(block: Block, names: dict[str, object]) -> str:

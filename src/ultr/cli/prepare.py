@@ -166,6 +166,8 @@ def _facts(summary: Summary) -> Iterator[str]:
         f"{summary.collapse_ratio:.2f} impressions a list"
     )
     yield f"{summary.empty_pages:,} of {summary.pages.kept:,} pages have no click"
+    if not summary.features:
+        yield "without features it can be examined, but not trained on; give --features or --features-from to train"
     if summary.periods:
         first, last = summary.periods[0], summary.periods[-1]
         yield f"{len(summary.periods):,} periods of time; the first begins at {first}, the last at {last}"
