@@ -158,7 +158,7 @@ def graphs() -> Drawing:
     """Which positions are linked by documents, in a log that says enough and in one that does not."""
     linked = _log([[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 5, 4], [0, 2, 1, 4, 3, 5], [0, 1, 3, 2, 4, 5]])
     apart = _log([[0, 1, 2, 3, 4, 5], [1, 2, 0, 3, 5, 4], [2, 0, 1, 4, 3, 5]])
-    figure, (left, right) = blank(9.0, 2.9, columns=2, width_ratios=(1, 1))
+    figure, (left, right) = blank(9.0, 1.9, columns=2, width_ratios=(1, 1))
     for axes, log, title in ((left, linked, "connected"), (right, apart, "two parts")):
         _graph(axes, bias_graph(log))
         axes.set_title(title, loc="left", fontsize=10)
@@ -236,7 +236,7 @@ def _graph(axes: Any, graph: BiasGraph) -> None:
         axes.plot(value, 0, "o", color=(BLUE, ORANGE)[part], markersize=22, zorder=2)
         axes.annotate(str(value + 1), (value, 0), ha="center", va="center", fontsize=10, color="white")
     axes.set_xlim(-0.6, len(graph.names) - 0.4)
-    axes.set_ylim(-0.5, 1.3)
+    axes.set_ylim(-0.35, 0.9)
     axes.axis("off")
 
 
