@@ -103,6 +103,7 @@ def test_what_is_shown_is_compared_with_what_is_printed() -> None:
         ("```text\n1\n```", "no code above prints this"),
         ("```python\nprint(1)\n```\n\n```text\n2\n```", "but this is printed"),
         ("```console\n$ ultr --version\nultr 9\n```", "but this is printed"),
+        ("```console\nultr --version\n```", "a console starts with"),
     ],
 )
 def test_a_page_that_does_not_hold_is_refused(text: str, fault: str, tmp_path: Path) -> None:

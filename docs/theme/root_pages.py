@@ -22,16 +22,16 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let links between the root and docs/ lead to the same pages on the site."""
-    depth = page.file.src_uri.count("/")
+    up = "../" * page.file.src_uri.count("/")
     at_root = page.file.src_uri in PAGES.values()
 
     def moved(found: re.Match[str]) -> str:
         target, anchor = found[1], found[2] or ""
-        if target.startswith("../" * (depth + 1)):
-            target = PAGES.get(target.removeprefix("../" * (depth + 1)), target)
-            target = "../" * depth + target
-        elif at_root:
+        if at_root:
             target = PAGES.get(target, target.removeprefix("docs/"))
+        elif target.startswith(f"{up}../"):
+            outside = target.removeprefix(f"{up}../")
+            target = up + PAGES.get(outside, outside)
         return f"]({target}{anchor})"
 
     return _LINK.sub(moved, markdown)

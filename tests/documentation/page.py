@@ -105,23 +105,27 @@ def _python(block: Block, names: dict[str, object]) -> str:
 
 
 def _commands(block: Block) -> str:
-    """Run each command; lines of a console that do not start with `$` are what the command above them prints."""
-    lines = block.smaller().replace("\\\n", " ").splitlines()
-    console = block.kind == "console"
-    printed, shown = "", list[str]()
-    everything = ""
-    for line in [*lines, None]:
-        if line is not None and console and not line.startswith("$ "):
-            shown.append(line)
-            continue
-        if "".join(shown).strip():
-            compare("\n".join(shown), printed, exact=block.exact, where=block.where)
-        shown = []
-        words = shlex.split(line.removeprefix("$ "), comments=True) if line is not None else []
-        if words:
-            printed = _command(words, block)
-            everything += printed
-    return everything
+    printed = ""
+    for words, shown in _steps(block):
+        answer = _command(words, block)
+        if shown.strip():
+            compare(shown, answer, exact=block.exact, where=block.where)
+        printed += answer
+    return printed
+
+
+def _steps(block: Block) -> Iterator[tuple[list[str], str]]:
+    """The commands, each with what the page shows below it, which only a console does."""
+    text = block.smaller().replace("\\\n", " ")
+    if block.kind == "console":
+        before, *parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
+        assert not before, f"{block.where}: a console starts with `$ ` and a command"
+    else:
+        parts = text.splitlines()
+    for part in parts:
+        command, _, shown = part.partition("\n")
+        if words := shlex.split(command, comments=True):
+            yield words, shown
 
 
 def _command(words: list[str], block: Block) -> str:
