@@ -19,7 +19,6 @@ from tests.cli.console import ultr
 COLUMNS = 96
 """How wide the output of commands is; wider blocks scroll on the site."""
 COMMANDS = ("", "bash", "console")
-FILES = ("json", "toml", "yaml")
 _FENCE = re.compile(r"^( *)```(\w*)(?: +title=\"([^\"]+)\")?\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
 _NOTE = re.compile(r"<!--\s*(not run|run with|given|numbers may differ):?\s*((?:(?!-->).)*?)\s*-->", flags=re.DOTALL)
 _NOTES = re.compile(rf"(?:{_NOTE.pattern}\s*)+\Z", flags=re.DOTALL)
@@ -50,7 +49,7 @@ class Block:
         """The text with the replacements of `run with: old -> new; old -> new`, each of which must occur."""
         text = self.text
         for change in filter(None, re.split(r";\s*", self.notes.get("run with", ""))):
-            old, _, new = change.partition(" -> ")
+            old, new = change.split(" -> ")
             assert old in text, f"{self.where}: there is no {old!r} to replace"
             text = text.replace(old, new)
         return text
