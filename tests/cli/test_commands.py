@@ -60,6 +60,7 @@ def test_help_names_every_command() -> None:
         "compare",
         "rank",
         "export",
+        "serve",
         "reproduce",
     ):
         assert command in text

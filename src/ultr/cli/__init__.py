@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from ultr.cli import compare, demo, doctor, evaluate, export, methods, prepare, rank, reproduce, simulate, train
+from ultr.cli import compare, demo, doctor, evaluate, export, methods, prepare, rank, reproduce, serve, simulate, train
 from ultr.errors import UltrError
 from ultr.version import __version__
 
@@ -48,6 +48,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("rank")(rank.rank)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.command("reproduce")(reproduce.reproduce)
 
 

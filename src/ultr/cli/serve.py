@@ -1,0 +1,92 @@
+"""`ultr serve`: an exported ranker behind HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ultr.errors import OptionError
+
+_LIMITS = "Limits"
+
+
+def serve(
+    model: Annotated[Path, typer.Argument(help="File that `ultr export MODEL --to onnx` wrote.")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; by default this machine alone can connect.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one, which the log names.")] = 8000,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the token that clients must send; or set ULTR_TOKEN.")
+    ] = None,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let other machines connect without a token.")] = False,
+    missing: Annotated[
+        str, typer.Option(help="`refuse` candidates without all features, or `fill` in typical values.")
+    ] = "refuse",
+    threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one a core.")] = 0,
+    watch_seconds: Annotated[
+        float, typer.Option(help="How often to look for a new model file; 0 reloads on SIGHUP alone.")
+    ] = 1.0,
+    drain_seconds: Annotated[
+        float, typer.Option(help="Go on accepting for so long after SIGTERM, while /ready says no.")
+    ] = 0.0,
+    shutdown_seconds: Annotated[float, typer.Option(help="Time for requests that have begun when it stops.")] = 30.0,
+    log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
+    max_body_mib: Annotated[float, typer.Option(help="Size of a request, in MiB.", rich_help_panel=_LIMITS)] = 8.0,
+    max_queries: Annotated[int, typer.Option(help="Queries a request.", rich_help_panel=_LIMITS)] = 100,
+    max_candidates: Annotated[int, typer.Option(help="Candidates a query.", rich_help_panel=_LIMITS)] = 2_000,
+    max_all_candidates: Annotated[int, typer.Option(help="Candidates a request.", rich_help_panel=_LIMITS)] = 10_000,
+    max_requests: Annotated[int, typer.Option(help="Requests being answered at once.", rich_help_panel=_LIMITS)] = 64,
+    max_connections: Annotated[int, typer.Option(help="Open connections.", rich_help_panel=_LIMITS)] = 512,
+    header_seconds: Annotated[float, typer.Option(help="Time to send headers.", rich_help_panel=_LIMITS)] = 10.0,
+    body_seconds: Annotated[float, typer.Option(help="Time to send a body.", rich_help_panel=_LIMITS)] = 10.0,
+    score_seconds: Annotated[float, typer.Option(help="Time to answer.", rich_help_panel=_LIMITS)] = 5.0,
+    write_seconds: Annotated[float, typer.Option(help="Time to take an answer.", rich_help_panel=_LIMITS)] = 10.0,
+    idle_seconds: Annotated[
+        float, typer.Option(help="Time between requests on a connection.", rich_help_panel=_LIMITS)
+    ] = 75.0,
+) -> None:
+    """Serve an exported ranker: `POST /rank`, `GET /model`, `/health`, `/ready`, `/metrics`, and a page at `/docs`.
+
+    Example: `ultr serve model.onnx`
+    """
+    import os
+    from typing import cast
+
+    from ultr import checks
+    from ultr.serving.features import Missing
+    from ultr.serving.limits import Limits
+    from ultr.serving.server import serve as run
+    from ultr.serving.settings import Settings, read_token
+
+    if no_token and token_file is not None:
+        raise OptionError("--token-file and --no-token contradict each other; give one of them")
+    limits = Limits(
+        body_bytes=int(checks.positive("max_body_mib", max_body_mib) * 2**20),
+        queries=max_queries,
+        candidates=max_candidates,
+        all_candidates=max_all_candidates,
+        requests=max_requests,
+        connections=max_connections,
+        header_seconds=header_seconds,
+        body_seconds=body_seconds,
+        score_seconds=score_seconds,
+        write_seconds=write_seconds,
+        idle_seconds=idle_seconds,
+    )
+    settings = Settings(
+        host=host,
+        port=port,
+        token=None if no_token else read_token(token_file, os.environ),
+        open_without_token=no_token,
+        missing=cast(Missing, missing),
+        threads=threads,
+        watch_seconds=watch_seconds,
+        drain_seconds=drain_seconds,
+        shutdown_seconds=shutdown_seconds,
+        log_level=log_level,
+        limits=limits,
+    )
+    run(model, settings)

@@ -1,0 +1,1 @@
+"""The ranking service: an exported ranker behind HTTP, without torch."""

@@ -1,0 +1,139 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from ultr.serving.body import read_body
+from ultr.serving.gate import Exchange, Gate
+from ultr.serving.refusal import Refusal
+from ultr.serving.schemas import ModelAnswer, RankAnswer, StatusAnswer
+from ultr.serving.service import Service
+from ultr.serving.specification import refusals_of, specification
+
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+)
+"""What the browser may load for the page: nothing from elsewhere."""
+
+
+def build_app(service: Service) -> ASGIApp:
+    """The service as an ASGI app."""
+    app = FastAPI(lifespan=_lifespan(service), openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    _add_routes(app, service)
+
+    @app.exception_handler(Refusal)
+    async def refuse(request: Request, refusal: Refusal) -> Response:
+        return _refused(request, refusal)
+
+    @app.exception_handler(HTTPException)
+    async def refuse_route(request: Request, error: HTTPException) -> Response:
+        return _refused(request, _route_refusal(request, error))
+
+    @app.exception_handler(Exception)
+    async def fail(request: Request, _: Exception) -> Response:
+        # The gate gets the exception after this answer, and logs it.
+        return _refused(request, Refusal(500, "error", "the service failed on this request; its log says where"))
+
+    return Gate(app, service)
+
+
+def _lifespan(service: Service) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watcher = asyncio.create_task(service.watch()) if service.settings.watch_seconds else None
+        try:
+            yield
+        finally:
+            if watcher is not None:
+                watcher.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watcher
+            service.close()
+
+    return lifespan
+
+
+def _add_routes(app: FastAPI, service: Service) -> None:
+    settings = service.settings
+    page = files("ultr.serving").joinpath("page.html").read_text(encoding="utf-8")
+    refusals = refusals_of(settings)
+
+    @app.post("/rank", summary="Order candidates", response_model=RankAnswer, responses=refusals["/rank"])
+    async def rank(request: Request) -> Response:
+        """The candidates of each query, the best first."""
+        body = await read_body(request, settings.limits)
+        ranking = await service.rank(body)
+        exchange: Exchange = request.scope["exchange"]
+        exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
+        service.metrics.queries.inc(ranking.queries)
+        service.metrics.candidates.inc(ranking.candidates)
+        return _json(ranking.content)
+
+    @app.get("/model", summary="What answers", response_model=ModelAnswer, responses=refusals["/model"])
+    async def model() -> Response:
+        """The card of the model, its features in order, its digest, and the limits on requests."""
+        loaded = service.slot.current
+        answer = ModelAnswer(
+            digest=loaded.scorer.digest,
+            loaded=loaded.since.isoformat(timespec="milliseconds"),
+            missing=settings.missing,
+            limits=asdict(settings.limits),
+            card=loaded.scorer.card,
+        )
+        return _json(to_json(answer))
+
+    @app.get("/health", summary="Is the process alive?", response_model=StatusAnswer, responses=refusals["/health"])
+    async def health() -> Response:
+        """For a supervisor that restarts what does not answer."""
+        return _json(to_json(StatusAnswer(status="alive")))
+
+    @app.get("/ready", summary="May requests be sent?", response_model=StatusAnswer, responses=refusals["/ready"])
+    async def ready() -> Response:
+        """For a balancer: no while the service is shutting down."""
+        if service.closing:
+            raise Refusal(503, "closing", "the service is shutting down; ask another one", headers={"Retry-After": "5"})
+        return _json(to_json(StatusAnswer(status="ready")))
+
+    @app.get("/metrics", summary="Counters", response_class=PlainTextResponse, responses=refusals["/metrics"])
+    async def metrics() -> Response:
+        """For Prometheus."""
+        return PlainTextResponse(service.metrics.text())
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return _json(to_json(specification(app, service.slot.current.scorer, settings)))
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")
+
+
+def _refused(request: Request, refusal: Refusal) -> Response:
+    exchange: Exchange = request.scope["exchange"]
+    exchange.reason = refusal.reason
+    return Response(refusal.content(), refusal.status, refusal.headers, media_type="application/json")
+
+
+def _route_refusal(request: Request, error: HTTPException) -> Refusal:
+    if error.status_code == 404:
+        return Refusal(404, "path", "there is nothing at this path; GET /docs shows what there is")
+    if error.status_code == 405:
+        way = "POST" if request.url.path == "/rank" else "GET"
+        return Refusal(405, "method", f"this path answers to {way} alone; GET /docs shows how", headers=error.headers)
+    return Refusal(error.status_code, "http", str(error.detail), headers=error.headers)

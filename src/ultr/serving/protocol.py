@@ -1,0 +1,140 @@
+"""What uvicorn leaves open: clients that connect and then say nothing, too much, or never listen."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ultr.serving import logs
+from ultr.serving.limits import Limits
+from ultr.serving.metrics import Metrics
+from ultr.serving.refusal import Refusal
+
+_FRAMING = 8
+"""How many bytes on the wire a byte of the body may take: sent in chunks of one byte, each takes six."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with limits on connections, headers, and clients that do not read their answers."""
+
+    def __init__(self, *, limits: Limits, metrics: Metrics, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._limits = limits
+        self._metrics = metrics
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._received = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is there: it must send the headers of a request soon."""
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            error = f"{self._limits.connections} connections are open; try again in a second"
+            self._refuse(Refusal(429, "connections", error, headers={"Retry-After": "1"}))
+        else:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._stop_timers()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes have arrived."""
+        if self.transport.is_closing():
+            return
+        if self._is_between_requests() and self._head_timer is None:
+            self._await_head()
+        self._received += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._is_between_requests() and self._received > self._limits.header_bytes:
+            error = f"the headers have more than {self._limits.header_bytes} bytes; send fewer"
+            self._refuse(Refusal(431, "header_bytes", error))
+        elif self._received > self._limits.header_bytes + _FRAMING * self._limits.body_bytes:
+            self._metrics.refused.labels("flood").inc()
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._received = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The app takes over, and with it the time limit on the body."""
+        self._stop_head_timer()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is written, though perhaps not yet sent."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as it is written to."""
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """No further request came."""
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+
+    def send_400_response(self, msg: str) -> None:
+        """What was sent is not HTTP."""
+        self._refuse(Refusal(400, "not_http", "this is not an HTTP request that can be understood"))
+
+    def _is_between_requests(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._head_timer = self.loop.call_later(self._limits.header_seconds, self._refuse_slow_head)
+
+    def _refuse_slow_head(self) -> None:
+        error = f"no complete headers within {self._limits.header_seconds:g} seconds; send them faster"
+        self._refuse(Refusal(408, "header_seconds", error))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer before there is a request, and close."""
+        self._stop_timers()
+        if self.transport.is_closing():
+            return
+        self._metrics.requests.labels("other", refusal.status).inc()
+        self._metrics.refused.labels(refusal.reason).inc()
+        logs.write("refused", status=refusal.status, reason=refusal.reason)
+        content = refusal.content()
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(content)),
+            "connection": "close",
+            **refusal.headers,
+        }
+        lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + content)
+        self.transport.close()
+        self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_timers(self) -> None:
+        self._stop_head_timer()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None

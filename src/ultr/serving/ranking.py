@@ -1,0 +1,157 @@
+"""From the bytes of a request to the bytes of its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from ultr.arrays import Floats
+from ultr.scoring import Scorer
+from ultr.serving.features import Missing, Place, matrix, refusal
+from ultr.serving.limits import Limits
+from ultr.serving.refusal import Refusal
+from ultr.serving.schemas import Query, RankRequest, Where
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """An answer and how much was asked."""
+
+    content: bytes
+    queries: int
+    candidates: int
+
+
+def rank(body: bytes, scorer: Scorer, *, limits: Limits, missing: Missing = "refuse") -> Ranking:
+    """The answer to a request; one that cannot be answered is a `Refusal`."""
+    queries = _parse(body).queries
+    sizes = [len(query.candidates) for query in queries]
+    _check_sizes(sizes, limits)
+    _check_ids(queries)
+    features = matrix(queries, scorer.card.feature_names, missing=missing)
+    _check_keys(body, queries)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    scores = scorer.score(features, offsets)
+    _check_scores(scores, queries, offsets)
+    answers = [
+        _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
+    ]
+    return Ranking(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
+
+
+def _parse(body: bytes) -> RankRequest:
+    try:
+        return RankRequest.model_validate_json(body)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if fault["type"] == "json_invalid":
+        raise Refusal(400, "not_json", f"the body is not JSON: {fault['msg'].removeprefix('Invalid JSON: ')}")
+    # The kind of an id is the end of a path that the client does not know.
+    path = [
+        str(part)
+        for part in fault["loc"]
+        if isinstance(part, int) or not part.startswith(("constrained", "str", "int"))
+    ]
+    field = ".".join(path)[:200]
+    message = {
+        "extra_forbidden": "is not known here",
+        "missing": "is missing",
+    }.get(fault["type"], f"is not as it should be: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+    raise Refusal(
+        422, "wrong_shape", f"{field or 'the body'} {message}; /docs shows an example", where=Where(field=field)
+    )
+
+
+def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
+    if len(sizes) > limits.queries:
+        raise Refusal(
+            413,
+            "queries",
+            f"{len(sizes)} queries in one request, at most {limits.queries} may be; send several requests",
+        )
+    if max(sizes) > limits.candidates:
+        number = next(number for number, size in enumerate(sizes) if size > limits.candidates)
+        raise Refusal(
+            413,
+            "candidates",
+            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them",
+            where=Where(query=number),
+        )
+    if sum(sizes) > limits.all_candidates:
+        raise Refusal(
+            413,
+            "all_candidates",
+            f"{sum(sizes)} candidates in one request, at most {limits.all_candidates} may be; send several requests",
+        )
+
+
+def _check_ids(queries: Sequence[Query]) -> None:
+    """Refuse candidates of one query with the same id, of which the client could not tell which is meant."""
+    for number, query in enumerate(queries):
+        first: dict[str | int, int] = {}
+        for index, candidate in enumerate(query.candidates):
+            if candidate.id is not None and first.setdefault(candidate.id, index) != index:
+                fault = f"has the same id as candidate {first[candidate.id]}; give each an id of its own, or none"
+                raise refusal(queries, Place(number, index), "same_id", fault)
+
+
+def _check_keys(body: bytes, queries: Sequence[Query]) -> None:
+    """Refuse an object with the same key twice, of which parsers keep the last without a word.
+
+    Each key has a colon, and the parsed request tells how many keys and other colons there should be. If the body has
+    not as many, it is parsed once more by a parser that looks at every key but takes ten times as long.
+    """
+    texts: list[str] = []
+    keys = 1
+    for query in queries:
+        keys += len(query.model_fields_set)
+        texts.append(str(query.id))
+        for candidate in query.candidates:
+            keys += len(candidate.model_fields_set)
+            texts.append(str(candidate.id))
+            if isinstance(candidate.features, dict):
+                keys += len(candidate.features)
+                texts.extend(candidate.features)
+    if body.count(b":") != keys + "".join(texts).count(":"):
+        json.loads(body, object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise Refusal(
+                422,
+                "same_key",
+                f"an object has the key {key[:60]!r} twice; give it once",
+                where=Where(feature=None if key in ("id", "features", "candidates", "queries") else key, field=None),
+            )
+        seen.add(key)
+
+
+def _check_scores(scores: Floats, queries: Sequence[Query], offsets: np.ndarray) -> None:
+    if np.isfinite(scores).all():
+        return
+    row = int(np.argmin(np.isfinite(scores)))
+    query = int(np.searchsorted(offsets, row, side="right")) - 1
+    fault = "has no score that is a finite number, because of features far outside of what the model was trained on"
+    raise refusal(queries, Place(query, row - int(offsets[query])), "no_score", fault)
+
+
+def _ordered(query: Query, scores: Floats) -> dict[str, Any]:
+    """The candidates of a query, the best first; ties keep their order."""
+    order = np.argsort(-scores, kind="stable")
+    named = {} if query.id is None else {"id": query.id}
+    ranking = [
+        {"index": index, "score": score}
+        if (name := query.candidates[index].id) is None
+        else {"index": index, "id": name, "score": score}
+        for index, score in zip(order.tolist(), scores[order].tolist(), strict=True)
+    ]
+    return {**named, "ranking": ranking}

@@ -1,0 +1,33 @@
+"""An answer that says no: one shape for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic_core import to_json
+
+from ultr.serving.schemas import Problem, Where
+
+
+class Refusal(Exception):  # noqa: N818
+    """A request that cannot be answered as asked."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        error: str,
+        *,
+        where: Where | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(error)
+        self.status = status
+        self.reason = reason
+        """One word for the metrics; the sentence may quote the request and is told to the client alone."""
+        self.problem = Problem(error=error, where=where or Where())
+        self.headers = dict(headers or {})
+
+    def content(self) -> bytes:
+        """The body of the answer."""
+        return to_json(self.problem, exclude_none=True)

@@ -1,0 +1,99 @@
+"""What goes over the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, StrictInt, StrictStr
+
+from ultr.scoring import Card
+
+Id = Annotated[StrictStr, Field(max_length=256)] | Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+"""A name that the client chose; it is given back as it came."""
+
+
+class Message(BaseModel):
+    """Anything that is sent; what it does not know it refuses."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Candidate(Message):
+    """What can be shown."""
+
+    id: Id | None = None
+    # They are checked in bulk, because one by one they would cost more than the scores.
+    features: SkipValidation[dict[str, float] | list[float]] = Field(
+        description="By name, or as an array in the order of `feature_names` in `GET /model`."
+    )
+
+
+class Query(Message):
+    """Candidates that compete for the same places."""
+
+    id: Id | None = None
+    candidates: list[Candidate]
+
+
+class RankRequest(Message):
+    """One query or several."""
+
+    queries: list[Query] = Field(min_length=1)
+
+
+class Ranked(Message):
+    """A candidate at its place."""
+
+    index: int = Field(description="Which of the candidates as sent, counted from 0.")
+    id: Id | None = Field(default=None, description="As sent; left out if there was none.")
+    score: float = Field(description="Higher is better; comparable within a query.")
+
+
+class RankedQuery(Message):
+    """A query with its candidates, the best first."""
+
+    id: Id | None = Field(default=None, description="As sent; left out if there was none.")
+    ranking: list[Ranked] = Field(description="The best first; ties in the order they were sent.")
+
+
+class RankAnswer(Message):
+    """Every query in the order sent, and the file that ranked it."""
+
+    model: str = Field(description="The digest of the model file.")
+    queries: list[RankedQuery]
+
+
+class ModelAnswer(Message):
+    """The ranker that answers now."""
+
+    digest: str = Field(description="The same for the same file.")
+    loaded: str = Field(description="When, in UTC.")
+    missing: Literal["refuse", "fill"]
+    limits: dict[str, int | float]
+    card: Card
+
+
+class StatusAnswer(Message):
+    """How the service does."""
+
+    status: Literal["alive", "ready"]
+
+
+class Where(Message):
+    """The place in the request that an error is about; numbers count from 0."""
+
+    query: int | None = None
+    query_id: Id | None = None
+    candidate: int | None = None
+    candidate_id: Id | None = None
+    feature: str | None = None
+    field: str | None = Field(
+        default=None, description="A place outside of the features, such as `queries.0.candidates`."
+    )
+
+
+class Problem(Message):
+    """Why a request was not answered."""
+
+    error: str = Field(description="One sentence: what is wrong, where, what to do.")
+    where: Where

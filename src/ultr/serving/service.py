@@ -1,0 +1,85 @@
+"""The parts of a running service, and what it does with a request and with a new model."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import Any
+
+from ultr.errors import ModelFileError
+from ultr.serving import logs
+from ultr.serving.metrics import Metrics
+from ultr.serving.model_slot import Loaded, ModelSlot
+from ultr.serving.ranking import Ranking, rank
+from ultr.serving.refusal import Refusal
+from ultr.serving.settings import Settings
+
+
+class Service:
+    """A ranker, the threads that score with it, and what is counted."""
+
+    def __init__(self, slot: ModelSlot, settings: Settings) -> None:
+        self.slot = slot
+        self.settings = settings
+        self.metrics = Metrics()
+        self.metrics.show_model(slot.current)
+        self.closing = False
+        """Whether it was told to stop."""
+        self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
+        self._places = BoundedSemaphore(settings.limits.requests)
+
+    async def rank(self, body: bytes) -> Ranking:
+        """The answer to a request, made beside the event loop, which goes on with the others."""
+        limits = self.settings.limits
+        if not self._places.acquire(blocking=False):
+            raise _try_later("busy", f"{limits.requests} requests are being answered; try again in a second")
+        scorer = self.slot.current.scorer
+        work = self._pool.submit(rank, body, scorer, limits=limits, missing=self.settings.missing)
+        # The place is free when the thread is, even if nobody waits for it any more.
+        work.add_done_callback(lambda _: self._places.release())
+        try:
+            async with asyncio.timeout(limits.score_seconds):
+                return await asyncio.wrap_future(work)
+        except TimeoutError:
+            error = f"no answer within {limits.score_seconds:g} seconds; send fewer candidates or try again later"
+            raise _try_later("score_seconds", error) from None
+
+    async def reload(self) -> None:
+        """Put in the model that the file holds now; if it cannot serve, keep the old one and say so."""
+        old = self.slot.current
+        try:
+            result: str = await asyncio.to_thread(self.slot.reload)
+        except ModelFileError as error:
+            result = "failed"
+            logs.write("reload failed", level=logging.ERROR, problem=str(error), digest=old.scorer.digest)
+        except Exception as error:
+            result = "failed"
+            logs.write("reload failed", level=logging.ERROR, error=error, digest=old.scorer.digest)
+        else:
+            new = self.slot.current
+            self.metrics.show_model(new)
+            logs.write("reloaded", result=result, digest=new.scorer.digest, **_other_features(old, new))
+        self.metrics.reloads.labels(result).inc()
+
+    async def watch(self) -> None:
+        """Reload whenever the file has changed, for ever."""
+        while True:
+            await asyncio.sleep(self.settings.watch_seconds)
+            if self.slot.has_changed():
+                await self.reload()
+
+    def close(self) -> None:
+        """Let go of the threads; what they have begun they finish."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _try_later(reason: str, error: str) -> Refusal:
+    return Refusal(429, reason, error, headers={"Retry-After": "1"})
+
+
+def _other_features(old: Loaded, new: Loaded) -> dict[str, Any]:
+    """The features that a new model knows, if they are not those of the old one."""
+    before, now = old.scorer.card.feature_names, new.scorer.card.feature_names
+    return {} if before == now else {"other_features": True, "feature_names": now}

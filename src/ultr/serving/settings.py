@@ -1,0 +1,95 @@
+"""How the service is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import cast
+
+from ultr import checks
+from ultr.errors import DataError, OptionError
+from ultr.serving.features import Missing
+from ultr.serving.limits import Limits
+
+TOKEN_VARIABLE = "ULTR_TOKEN"
+SHORTEST_TOKEN = 16
+LOG_LEVELS = ("debug", "info", "warning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything but the model."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """0 takes a free one, which the log names."""
+    token: str | None = field(default=None, repr=False)
+    """What clients must show; without it everybody is let in."""
+    open_without_token: bool = False
+    """Whether other machines may connect though there is no token."""
+    threads: int = 0
+    """Requests that are scored side by side; 0 takes one a core."""
+    missing: Missing = "refuse"
+    """Whether a missing feature is an error or takes its typical value."""
+    watch_seconds: float = 1.0
+    """How often to look whether the model file changed; 0 looks only when asked by SIGHUP."""
+    drain_seconds: float = 0.0
+    """From the signal to stop to the end of accepting; meanwhile `/ready` says no, so that a balancer turns away."""
+    shutdown_seconds: float = 30.0
+    """For requests that have begun, after the signal to stop."""
+    log_level: str = "info"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not 0 <= checks.integer("port", self.port, at_least=0) < 2**16:
+            raise OptionError(f"port must be below 65536, got {self.port}")
+        checks.integer("threads", self.threads, at_least=0)
+        checks.one_of("missing", self.missing, ("refuse", "fill"))
+        checks.one_of("log level", self.log_level, LOG_LEVELS)
+        checks.not_negative("watch_seconds", self.watch_seconds)
+        checks.not_negative("drain_seconds", self.drain_seconds)
+        checks.positive("shutdown_seconds", self.shutdown_seconds)
+        if self.token is not None:
+            check_token(self.token)
+
+    @property
+    def cores(self) -> int:
+        """How many requests are scored side by side."""
+        return self.threads or cast(
+            int, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
+
+    def check_exposure(self, address: str) -> None:
+        """Raise an `OptionError` if other machines could connect without a token and nobody said that they may."""
+        if self.token is None and not self.open_without_token and not ip_address(address.partition("%")[0]).is_loopback:
+            raise OptionError(
+                f"{self.host} can be reached from other machines; set {TOKEN_VARIABLE} or give --token-file, "
+                "or say --no-token if anybody may rank"
+            )
+
+
+def read_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
+    """The token from a file, or else from the environment; None if there is neither."""
+    if file is None:
+        token = environment.get(TOKEN_VARIABLE)
+        return None if token is None else token.strip()
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise DataError(f"cannot read the token in {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{file} is not a text; write a token into it, such as that of `openssl rand -hex 32`"
+        ) from error
+
+
+def check_token(token: str) -> None:
+    """Raise an `OptionError` if a token is too short to protect anything or cannot be sent in a header."""
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise OptionError(
+            f"the token must have at least {SHORTEST_TOKEN} characters, plain and without spaces; "
+            "make one with `openssl rand -hex 32`"
+        )

@@ -1,0 +1,106 @@
+"""The OpenAPI document, with the features of the loaded model in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic_core import to_json
+
+from ultr.scoring import Scorer
+from ultr.serving.features import LARGEST
+from ultr.serving.ranking import rank
+from ultr.serving.schemas import Problem, RankRequest
+from ultr.serving.settings import Settings
+from ultr.version import __version__
+
+ABOUT = """\
+Candidates go in with their features, and come back in order. Features are given by name or as an array in the order
+that `GET /model` shows. Every error has one shape: a sentence, and the place in the request that it is about.
+"""
+
+
+def refusals_of(settings: Settings) -> dict[str, dict[int | str, dict[str, Any]]]:
+    """What each route may answer instead, by route and status."""
+    limits = settings.limits
+    everywhere = {405: "Another method than this."}
+    protected = {401: "No token, or a wrong one."} if settings.token is not None else {}
+    rank = {
+        400: "The body is not JSON.",
+        408: f"The body took more than {limits.body_seconds:g} seconds to arrive.",
+        413: f"More than {limits.body_bytes:,} bytes, {limits.queries:,} queries, {limits.candidates:,} candidates "
+        f"in a query or {limits.all_candidates:,} candidates in all.",
+        415: "Another type than application/json, or compressed.",
+        422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature.",
+        429: f"{limits.requests:,} requests at once, or no answer within {limits.score_seconds:g} seconds; "
+        "Retry-After says when to try again.",
+        503: "The service was stopped before the answer was ready.",
+    }
+    ready = {503: "The service is shutting down."}
+    by_route: dict[str, dict[int, str]] = {
+        "/rank": protected | rank | everywhere,
+        "/model": protected | everywhere,
+        "/health": everywhere,
+        "/ready": ready | everywhere,
+        "/metrics": protected | everywhere,
+    }
+    return {
+        route: {status: {"model": Problem, "description": text} for status, text in sorted(texts.items())}
+        for route, texts in by_route.items()
+    }
+
+
+def specification(app: FastAPI, scorer: Scorer, settings: Settings) -> dict[str, Any]:
+    """The routes of the app; requests as this model understands them, with examples that it answers."""
+    spec = get_openapi(title="ultr", version=__version__, description=ABOUT, routes=app.routes)
+    request = RankRequest.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas = spec["components"]["schemas"]
+    schemas.update(request.pop("$defs"))
+    schemas["RankRequest"] = request
+    limits = settings.limits
+    request["properties"]["queries"]["maxItems"] = limits.queries
+    schemas["Query"]["properties"]["candidates"]["maxItems"] = limits.candidates
+    schemas["Candidate"]["properties"]["features"] |= _features(scorer, settings)
+    examples = _examples(scorer)
+    content = {"schema": {"$ref": "#/components/schemas/RankRequest"}, "examples": examples}
+    operation = spec["paths"]["/rank"]["post"]
+    operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    answer = rank(to_json(examples["by name"]["value"]), scorer, limits=limits).content
+    operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
+    if settings.token is not None:
+        spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path in ("/rank", "/model", "/metrics"):
+            for each in spec["paths"][path].values():
+                each["security"] = [{"token": []}]
+    return spec
+
+
+def _features(scorer: Scorer, settings: Settings) -> dict[str, Any]:
+    names = scorer.card.feature_names
+    gaps = settings.missing == "fill"
+    number = {"type": ["number", "null"] if gaps else "number", "minimum": -LARGEST, "maximum": LARGEST}
+    by_name = {
+        "type": "object",
+        "properties": dict.fromkeys(names, number),
+        "required": [] if gaps else names,
+        "additionalProperties": False,
+    }
+    as_array = {"type": "array", "items": number, "minItems": len(names), "maxItems": len(names)}
+    return {"anyOf": [by_name, as_array]}
+
+
+def _examples(scorer: Scorer) -> dict[str, Any]:
+    """A typical candidate, and one that differs from it in the first feature."""
+    names, typical = scorer.card.feature_names, [round(value, 6) for value in scorer.card.typical]
+    other = [typical[0] + 1, *typical[1:]]
+    by_name = [dict(zip(names, values, strict=True)) for values in (typical, other)]
+
+    def query(first: Any, second: Any) -> dict[str, Any]:
+        return {"id": "a query", "candidates": [{"id": "a", "features": first}, {"id": "b", "features": second}]}
+
+    return {
+        "by name": {"value": {"queries": [query(*by_name)]}},
+        "as arrays": {"value": {"queries": [query(typical, other)]}},
+    }
