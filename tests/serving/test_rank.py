@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.serving.ranker_file import NAMES, weights_of, write_ranker
+from tests.serving.service import Client, client, error_of
+
+from ultr.serving.limits import Limits
+from ultr.serving.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def service(model: Path) -> Iterator[Client]:
+    with client(model) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def filling(model: Path) -> Iterator[Client]:
+    with client(model, Settings(missing="fill")) as found:
+        yield found
+
+
+def ask(*candidates: Any, **query: Any) -> dict[str, Any]:
+    """A request with one query."""
+    return {"queries": [{**query, "candidates": [{"features": features} for features in candidates]}]}
+
+
+def named(*values: Any) -> dict[str, Any]:
+    return dict(zip(NAMES, values, strict=True))
+
+
+@pytest.mark.parametrize("form", ["flat", "documents"])
+def test_candidates_come_back_by_their_scores(tmp_path: Path, form: Any) -> None:
+    path = write_ranker(tmp_path / "model.onnx", form=form)
+    random = np.random.default_rng(1)
+    sizes = (4, 0, 7)
+    queries = [random.normal(size=(size, len(NAMES))).astype(np.float32) for size in sizes]
+    request = {
+        "queries": [
+            {
+                "id": f"q{number}",
+                "candidates": [{"id": f"d{i}", "features": row.tolist()} for i, row in enumerate(rows)],
+            }
+            for number, rows in enumerate(queries)
+        ]
+    }
+    with client(path) as service:
+        answer = service.post("/rank", json=request)
+        digest = service.get("/model").json()["digest"]
+    assert answer.status_code == 200
+    assert answer.json()["model"] == digest
+    assert [query["id"] for query in answer.json()["queries"]] == ["q0", "q1", "q2"]
+    for rows, query in zip(queries, answer.json()["queries"], strict=True):
+        expected = rows @ weights_of() + (len(sizes) if form == "flat" else 0)
+        assert [place["index"] for place in query["ranking"]] == np.argsort(-expected).tolist()
+        assert [place["id"] for place in query["ranking"]] == [f"d{i}" for i in np.argsort(-expected)]
+        np.testing.assert_allclose([place["score"] for place in query["ranking"]], np.sort(expected)[::-1], rtol=1e-5)
+
+
+def test_features_by_name_and_as_an_array_mean_the_same(service: Client) -> None:
+    by_name = {"age": 3, "bm25": 1.5, "clicks:30d": -2}
+    answer = service.post("/rank", json=ask(by_name, [1.5, -2, 3])).json()
+    first, second = answer["queries"][0]["ranking"]
+    assert first["score"] == second["score"]
+
+
+def test_ties_keep_the_order_sent(service: Client) -> None:
+    rows = [[1, 2, 3]] * 30 + [[1, 2, 2]]
+    (query,) = service.post("/rank", json=ask(*rows)).json()["queries"]
+    order = [place["index"] for place in query["ranking"]]
+    assert [index for index in order if index < 30] == list(range(30))
+
+
+def test_ids_are_given_back_as_they_came_and_left_out_if_there_were_none(service: Client) -> None:
+    candidates = [{"id": 1, "features": [0, 0, 0]}, {"id": "1", "features": [0, 0, 0]}, {"features": [0, 0, 0]}]
+    (query,) = service.post("/rank", json={"queries": [{"candidates": candidates}]}).json()["queries"]
+    assert [place.get("id") for place in query["ranking"]] == [1, "1", None]
+    assert "id" not in query
+    assert "id" not in query["ranking"][2]
+
+
+@pytest.mark.parametrize(
+    ("features", "feature", "words"),
+    [
+        ({"bm25": 1, "age": 1}, "clicks:30d", "lacks feature 'clicks:30d'"),
+        ({**named(1, 1, 1), "bm52": 1}, "bm52", "did you mean 'bm25'?"),
+        ({**named(1, 1, 1), "colour": 1}, "colour", "does not know"),
+        ({"bm25": 1, "age": 1, "x": 1}, "x", "does not know"),
+        (named(1, None, 1), "clicks:30d", "null"),
+        (named(1, "1", 1), "clicks:30d", "a text"),
+        (named(True, 1, 1), "bm25", "true or false"),
+        (named(1, 1, [1]), "age", "an array"),
+        (named(1, 1, {}), "age", "an object"),
+        (named(1, 1, 1e39), "age", "32 bits"),
+        (named(1, 1, -1e39), "age", "32 bits"),
+        (named(1, 1, 10**400), "age", "32 bits"),
+        ([1, True, 1], "clicks:30d", "true or false"),
+        ([1, 1, None], "age", "null"),
+        ([1, 1, "a"], "age", "a text"),
+        ([1, 1], None, "has 2 features, the model knows 3"),
+        ([1, 1, 1, 1], None, "has 4 features"),
+        ([], None, "has 0 features"),
+        ({}, "bm25", "lacks feature 'bm25'"),
+        ([[1, 2, 3]], None, "has 1 features"),
+        (7, None, "not a number"),
+        ("bm25", None, "not a text"),
+        (None, None, "not null"),
+    ],
+)
+def test_bad_features_name_the_candidate_and_the_feature(
+    service: Client, features: Any, feature: str | None, words: str
+) -> None:
+    good = {"candidates": [{"features": [1, 1, 1]}]}
+    bad = {"id": "shoes", "candidates": [{"features": [1, 1, 1]}, {"id": "doc", "features": features}]}
+    answer = service.post("/rank", json={"queries": [good, bad]})
+    assert answer.status_code == 422
+    sentence = error_of(answer)
+    assert sentence.startswith("candidate 1 ('doc') of query 1 ('shoes') ")
+    assert words in sentence
+    where = {"query": 1, "query_id": "shoes", "candidate": 1, "candidate_id": "doc"}
+    assert answer.json()["where"] == where | ({} if feature is None else {"feature": feature})
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_numbers_that_are_not_finite_name_the_feature(service: Client, filling: Client, value: str) -> None:
+    body = '{"queries": [{"candidates": [{"features": [1, VALUE, 3]}]}]}'.replace("VALUE", value)
+    for each in (service, filling):
+        answer = each.post("/rank", content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422
+        assert "'clicks:30d'" in error_of(answer)
+
+
+def test_missing_features_take_their_typical_value_if_the_service_is_told_so(filling: Client) -> None:
+    request = ask({"bm25": 5}, named(5, None, None), [5, None, None], [5, 0.5, 1.0])
+    ranking = filling.post("/rank", json=request).json()["queries"][0]["ranking"]
+    assert len({place["score"] for place in ranking}) == 1
+    assert error_of(filling.post("/rank", json=ask({"bm52": 1}))).startswith(
+        "candidate 0 of query 0 has a feature 'bm52'"
+    )
+    assert "a text" in error_of(filling.post("/rank", json=ask(["1", None, 1])))
+
+
+def test_features_so_large_that_there_is_no_score_are_refused(tmp_path: Path) -> None:
+    names = [f"f{number}" for number in range(9)]
+    extreme = 3e38 * np.sign(weights_of(names))
+    with client(write_ranker(tmp_path / "model.onnx", names)) as service:
+        answer = service.post("/rank", json=ask([1] * 9, extreme.tolist()))
+    assert answer.status_code == 422
+    assert "candidate 1 of query 0 has no score" in error_of(answer)
+
+
+def test_two_candidates_of_a_query_cannot_have_the_same_id(service: Client) -> None:
+    candidates = [
+        {"id": "a", "features": [1, 1, 1]},
+        {"id": "b", "features": [1, 1, 1]},
+        {"id": "a", "features": [1, 1, 1]},
+    ]
+    answer = service.post("/rank", json={"queries": [{"candidates": candidates}]})
+    assert answer.status_code == 422
+    assert error_of(answer).startswith("candidate 2 ('a') of query 0 has the same id as candidate 0")
+    two = [{"id": "q", "candidates": candidates[:1]}, {"id": "q", "candidates": candidates[:1]}]
+    assert service.post("/rank", json={"queries": two}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"queries": [{"candidates": [{"features": {"bm25": 1, "bm25": 2, "clicks:30d": 1, "age": 1}}]}]}',
+        '{"queries": [{"candidates": [{"features": [1, 1, 1], "features": [2, 2, 2]}]}]}',
+        '{"queries": [], "queries": [{"candidates": []}]}',
+        '{"queries": [{"id": "a:b", "id": "c:", "candidates": []}]}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(service: Client, body: str) -> None:
+    answer = service.post("/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert "twice" in error_of(answer)
+
+
+def test_colons_in_ids_are_no_keys(service: Client) -> None:
+    body = '{"queries": [{"id": "::", "candidates": [{"id": "a\\u003ab:c", "features": [1, 1, 1]}]}]}'
+    answer = service.post("/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200
+    assert answer.json()["queries"][0]["ranking"][0]["id"] == "a:b:c"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"\xff\xfe{}", 400),
+        (b'{"queries": [{"id": "\xff", "candidates": []}]}', 400),
+        (b'{"queries": [{"id": "\\ud800", "candidates": []}]}', 400),
+        ('{"queries": []}'.encode("utf-16"), 400),
+        (b"[" * 100_000, 400),
+        (b'{"a":' * 10_000, 400),
+        (b'{"queries": [{"candidates": [{"features": [' + b"9" * 5_000 + b", 1, 1]}]}]}", 400),
+        (b"{}", 422),
+        (b"[]", 422),
+        (b"null", 422),
+        (b"1", 422),
+        (b'{"queries": []}', 422),
+        (b'{"queries": null}', 422),
+        (b'{"queries": {}}', 422),
+        (b'{"queries": [1]}', 422),
+        (b'{"queries": [{}]}', 422),
+        (b'{"queries": [{"candidates": [{}]}]}', 422),
+        (b'{"queries": [{"candidates": [], "colour": 1}]}', 422),
+        (b'{"queries": [{"candidates": [], "id": 1.5}]}', 422),
+        (b'{"queries": [{"candidates": [], "id": true}]}', 422),
+        (b'{"queries": [{"candidates": [], "id": 99999999999999999999}]}', 422),
+        (b'{"queries": [{"candidates": [], "id": "' + b"a" * 300 + b'"}]}', 422),
+    ],
+)
+def test_bodies_that_are_no_request_are_refused(service: Client, body: bytes, status: int) -> None:
+    answer = service.post("/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status, answer.text
+    error_of(answer)
+
+
+def test_a_fault_outside_of_the_features_names_its_place(service: Client) -> None:
+    request = {"queries": [{"candidates": [{"id": [], "features": [1, 1, 1]}]}]}
+    assert service.post("/rank", json=request).json()["where"] == {"field": "queries.0.candidates.0.id"}
+    answer = service.post("/rank", json={"queries": [{"candidates": [], "colour": 1}]})
+    assert error_of(answer) == "queries.0.colour is not known here; /docs shows an example"
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(queries=1), "2 queries in one request, at most 1 may be"),
+        (Limits(candidates=2), "query 1 has 3 candidates, at most 2 may be"),
+        (Limits(all_candidates=3), "4 candidates in one request, at most 3 may be"),
+        (Limits(body_bytes=100), "the body has more than 100 bytes"),
+    ],
+)
+def test_more_than_a_limit_is_too_much(model: Path, limits: Limits, words: str) -> None:
+    one, three = ask([1, 1, 1])["queries"], ask(*[[1, 1, 1]] * 3)["queries"]
+    with client(model, Settings(limits=limits)) as service:
+        answer = service.post("/rank", json={"queries": one + three})
+        assert answer.status_code == 413
+        assert words in error_of(answer)
+        assert service.post("/rank", json={"queries": one}).status_code == 200

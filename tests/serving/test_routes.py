@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.serving.ranker_file import NAMES
+from tests.serving.service import Client, client, error_of
+
+from ultr.errors import DataError, OptionError
+from ultr.serving import ranking
+from ultr.serving import service as service_module
+from ultr.serving.app import build_app
+from ultr.serving.limits import Limits
+from ultr.serving.model_slot import ModelSlot
+from ultr.serving.service import Service
+from ultr.serving.settings import Settings, read_token
+
+TOKEN = "a-token-of-enough-characters"
+REQUEST = {"queries": [{"candidates": [{"features": [1, 2, 3]}, {"features": [3, 2, 1]}]}]}
+
+
+@pytest.fixture
+def service(model: Path) -> Iterator[Client]:
+    with client(model) as found:
+        yield found
+
+
+@pytest.fixture
+def guarded(model: Path) -> Iterator[Client]:
+    with client(model, Settings(token=TOKEN)) as found:
+        yield found
+
+
+def counted(service: Client, name: str, **labels: str) -> float:
+    text = service.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).text
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())
+
+
+def test_the_model_tells_its_features_and_the_limits(service: Client) -> None:
+    answer = service.get("/model").json()
+    assert answer["card"]["feature_names"] == list(NAMES)
+    assert answer["limits"]["candidates"] == Limits().candidates
+    assert len(answer["digest"]) == 32
+
+
+def test_every_example_of_the_specification_works(service: Client) -> None:
+    operation = service.get("/openapi.json").json()["paths"]["/rank"]["post"]
+    shown = operation["responses"]["200"]["content"]["application/json"]["example"]
+    examples = operation["requestBody"]["content"]["application/json"]["examples"]
+    assert len(examples) == 2
+    for example in examples.values():
+        answer = service.post("/rank", json=example["value"])
+        assert answer.status_code == 200
+        assert answer.json() == shown
+
+
+def test_the_page_asks_nobody_else(service: Client) -> None:
+    answer = service.get("/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "://" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/rank/", 404),
+        ("POST", "/nothing", 404),
+        ("GET", "/rank", 405),
+        ("POST", "/model", 405),
+    ],
+)
+def test_unknown_paths_and_methods_have_the_shape_of_all_errors(
+    service: Client, method: str, path: str, status: int
+) -> None:
+    answer = service.request(method, path)
+    assert answer.status_code == status
+    error_of(answer)
+    if status == 405:
+        assert answer.headers["allow"] in ("GET", "POST")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "application/json; charset=latin-1"},
+        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+    ],
+)
+def test_other_types_than_json_are_refused(service: Client, headers: dict[str, str]) -> None:
+    answer = service.post("/rank", content=b"{}", headers=headers)
+    assert answer.status_code == 415
+    error_of(answer)
+
+
+def test_json_may_name_its_charset(service: Client) -> None:
+    headers = {"Content-Type": 'Application/JSON; charset="UTF-8"'}
+    assert service.post("/rank", content=b'{"queries":[{"candidates":[]}]}', headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/rank", "/model", "/metrics", "/openapi.json", "/nothing"])
+@pytest.mark.parametrize(
+    "value", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe4"]
+)
+def test_without_the_token_nothing_is_told(guarded: Client, path: str, value: str | None) -> None:
+    headers = {} if value is None else {"Authorization": value.encode("latin-1")}
+    answer = guarded.get(path, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "Authorization: Bearer" in error_of(answer)
+
+
+def test_with_the_token_everything_is(guarded: Client) -> None:
+    for scheme in ("Bearer", "bearer"):
+        headers = {"Authorization": f"{scheme} {TOKEN}"}
+        assert guarded.post("/rank", json=REQUEST, headers=headers).status_code == 200
+        assert guarded.get("/model", headers=headers).status_code == 200
+    assert TOKEN not in guarded.get("/model", headers=headers).text
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready", "/docs"])
+def test_probes_and_the_page_need_no_token(guarded: Client, path: str) -> None:
+    assert guarded.get(path).status_code == 200
+
+
+def test_it_is_not_ready_while_it_shuts_down(model: Path) -> None:
+    with client(model) as asked:
+        assert asked.get("/ready").status_code == 200
+        asked.service.closing = True
+        answer = asked.get("/ready")
+        assert answer.status_code == 503
+        assert "shutting down" in error_of(answer)
+        assert asked.get("/health").status_code == 200
+        assert asked.post("/rank", json=REQUEST).status_code == 200
+
+
+def test_requests_are_counted_by_route_status_and_reason(service: Client) -> None:
+    for _ in range(3):
+        service.post("/rank", json=REQUEST)
+    service.post("/rank", json={"queries": [{"candidates": [{"features": [1]}]}]})
+    service.get("/no/such/path")
+    assert counted(service, "ultr_requests_total", route="/rank", status="200") == 3
+    assert counted(service, "ultr_requests_total", route="/rank", status="422") == 1
+    assert counted(service, "ultr_requests_total", route="other", status="404") == 1
+    assert counted(service, "ultr_request_seconds_count", route="/rank") == 4
+    assert counted(service, "ultr_refused_total", reason="wrong_length") == 1
+    assert counted(service, "ultr_queries_total") == 3
+    assert counted(service, "ultr_candidates_total") == 6
+    assert counted(service, "ultr_in_flight") == 1, "the one that asks"
+    digest = service.get("/model").json()["digest"]
+    assert counted(service, "ultr_model_loaded_timestamp_seconds", digest=digest) > 1e9
+
+
+def test_two_services_count_for_themselves(model: Path) -> None:
+    with client(model) as one, client(model) as other:
+        one.post("/rank", json=REQUEST)
+        assert counted(one, "ultr_queries_total") == 1
+        assert counted(other, "ultr_queries_total") == 0
+
+
+def _held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Requests are not scored before this event."""
+    go_on = threading.Event()
+    rank = ranking.rank
+
+    def wait(*arguments: Any, **options: Any) -> Any:
+        assert go_on.wait(30)
+        return rank(*arguments, **options)
+
+    monkeypatch.setattr(service_module, "rank", wait)
+    return go_on
+
+
+def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = _held(monkeypatch)
+    service = Service(ModelSlot(model), Settings(limits=Limits(requests=3), threads=1))
+
+    async def run() -> tuple[list[httpx.Response], httpx.Response]:
+        transport = httpx.ASGITransport(build_app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as asked:
+            begun = [asyncio.create_task(asked.post("/rank", json=REQUEST)) for _ in range(5)]
+            finished: set[asyncio.Task[httpx.Response]] = set()
+            while len(finished) < 2:
+                finished, _ = await asyncio.wait(begun, timeout=1, return_when=asyncio.FIRST_COMPLETED)
+            go_on.set()
+            return [await task for task in begun], await asked.post("/rank", json=REQUEST)
+
+    answers, later = asyncio.run(run())
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert answers[-1].headers["retry-after"] == "1"
+    assert "3 requests are being answered" in error_of(answers[-1])
+    assert later.status_code == 200
+
+
+def test_an_answer_that_takes_too_long_is_given_up(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = _held(monkeypatch)
+    with client(model, Settings(limits=Limits(score_seconds=0.05))) as service:
+        answer = service.post("/rank", json=REQUEST)
+        go_on.set()
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "1"
+    assert "no answer within 0.05 seconds" in error_of(answer)
+
+
+def test_a_fault_of_the_service_has_the_same_shape_and_tells_nothing(
+    model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(service_module, "rank", fail)
+    with client(model) as service:
+        answer = service.post("/rank", json=REQUEST)
+    assert answer.status_code == 500
+    assert "secret" not in error_of(answer)
+
+
+def test_a_request_id_is_given_back_if_it_is_plain(service: Client) -> None:
+    assert service.get("/health", headers={"X-Request-ID": "abc-1.2_3"}).headers["x-request-id"] == "abc-1.2_3"
+    for odd in ("a b", "a" * 65, "", "<script>", "ä"):
+        given = service.get("/health", headers={"X-Request-ID": odd.encode()}).headers["x-request-id"]
+        assert given != odd
+        assert len(given) == 16
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", "spaces in the middle of it", "umläute-are-not-plain", "line\nbreak-in-the-token"]
+)
+def test_tokens_that_protect_nothing_or_cannot_be_sent_are_refused(token: str) -> None:
+    with pytest.raises(OptionError, match="openssl rand -hex 32"):
+        Settings(token=token)
+
+
+def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    assert read_token(file, {"ULTR_TOKEN": "other"}) == TOKEN
+    assert read_token(None, {"ULTR_TOKEN": f" {TOKEN}"}) == TOKEN
+    assert read_token(None, {}) is None
+    with pytest.raises(DataError, match="cannot read the token"):
+        read_token(tmp_path / "none", {})
+    assert TOKEN not in repr(Settings(token=TOKEN))
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0"])
+def test_other_machines_need_a_token_unless_told_otherwise(address: str) -> None:
+    Settings(token=TOKEN).check_exposure(address)
+    Settings(open_without_token=True).check_exposure(address)
+    with pytest.raises(OptionError, match="--no-token"):
+        Settings().check_exposure(address)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
+def test_the_same_machine_needs_none(address: str) -> None:
+    Settings().check_exposure(address)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"queries": 0}, {"candidates": 1.5}, {"body_seconds": 0}, {"score_seconds": float("nan")}]
+)
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(limits))):
+        Limits(**limits)
