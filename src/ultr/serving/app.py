@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,11 +16,13 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from ultr.scoring import Scorer
 from ultr.serving.body import read_body
 from ultr.serving.gate import Exchange, Gate
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import ModelAnswer, RankAnswer, StatusAnswer
 from ultr.serving.service import Service
+from ultr.serving.settings import Settings
 from ultr.serving.specification import refusals_of, specification
 
 PAGE_POLICY = (
@@ -113,11 +116,17 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return _json(to_json(specification(app, service.slot.current.scorer, settings)))
+        return _json(_specification(app, service.slot.current.scorer, settings))
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
+
+
+@lru_cache(maxsize=1)
+def _specification(app: FastAPI, scorer: Scorer, settings: Settings) -> bytes:
+    """The OpenAPI document, which takes long enough to make that it is kept until the model changes."""
+    return to_json(specification(app, scorer, settings))
 
 
 def _json(content: bytes) -> Response:

@@ -13,6 +13,7 @@ from ultr.serving.limits import Limits
 from ultr.serving.metrics import Metrics
 from ultr.serving.refusal import Refusal
 
+_FLOOD_BYTES = 64 * 2**20
 _FRAMING = 8
 """How many bytes on the wire a byte of the body may take: sent in chunks of one byte, each takes six."""
 
@@ -26,7 +27,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._metrics = metrics
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._received = 0
+        self._head_bytes = 0
+        self._request_bytes = 0
+        self._most_bytes = max(_FLOOD_BYTES, _FRAMING * limits.body_bytes)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: it must send the headers of a request soon."""
@@ -46,27 +49,29 @@ class GuardedProtocol(HttpToolsProtocol):
         """Some bytes have arrived."""
         if self.transport.is_closing():
             return
-        if self._is_between_requests() and self._head_timer is None:
+        is_head = self._is_between_requests()
+        if is_head and self._head_timer is None:
             self._await_head()
-        self._received += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self._is_between_requests() and self._received > self._limits.header_bytes:
+        self._request_bytes += len(data)
+        self._head_bytes += len(data) if is_head and self._is_between_requests() else 0
+        if self._head_bytes > self._limits.header_bytes:
             error = f"the headers have more than {self._limits.header_bytes} bytes; send fewer"
             self._refuse(Refusal(431, "header_bytes", error))
-        elif self._received > self._limits.header_bytes + _FRAMING * self._limits.body_bytes:
+        elif self._request_bytes > self._most_bytes:
+            # A body that was refused and still goes on, or one that is nearly all framing.
             self._metrics.refused.labels("flood").inc()
             self.transport.abort()
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._received = 0
+        self._request_bytes = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The app takes over, and with it the time limit on the body."""
         self._stop_head_timer()
+        self._head_bytes = 0
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
@@ -95,6 +100,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What was sent is not HTTP."""
+        if not self._is_between_requests() and self.cycle.response_started:
+            self.transport.close()
+            return
         self._refuse(Refusal(400, "not_http", "this is not an HTTP request that can be understood"))
 
     def _is_between_requests(self) -> bool:
