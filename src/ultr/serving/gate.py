@@ -120,7 +120,11 @@ class Exchange:
             await self._send({**message, "more_body": True})
             await self._linger()
             message = {"type": "http.response.body", "body": b""}
-        await self._send(message)
+        try:
+            await self._send(message)
+        except (OSError, RuntimeError):
+            # uvicorn does not know of every connection that was cut.
+            self.reason = "disconnected"
 
     async def _linger(self) -> None:
         """Read on for a moment before the connection is closed.

@@ -78,13 +78,13 @@ class GuardedProtocol(HttpToolsProtocol):
         """The answer is written, though perhaps not yet sent."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+            self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def pause_writing(self) -> None:
         """The client does not read as fast as it is written to."""
         super().pause_writing()
         if self._write_timer is None:
-            self._write_timer = self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+            self._write_timer = self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def resume_writing(self) -> None:
         """The client reads again."""
@@ -96,7 +96,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         """No further request came."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+        self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def send_400_response(self, msg: str) -> None:
         """What was sent is not HTTP."""
@@ -134,7 +134,13 @@ class GuardedProtocol(HttpToolsProtocol):
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + content)
         self.transport.close()
-        self.loop.call_later(self._limits.write_seconds, self.transport.abort)
+        self.loop.call_later(self._limits.write_seconds, self._cut)
+
+    def _cut(self) -> None:
+        """Give up a client that has not taken what was written, or closed its side, in time."""
+        if self in self.connections:
+            self._metrics.refused.labels("write_seconds").inc()
+            self.transport.abort()
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
