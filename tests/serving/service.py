@@ -36,10 +36,11 @@ class Client:
     """A client of a service in this process."""
 
     service: Service
+    app: Any
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(build_app(self.service))
+            transport = httpx.ASGITransport(self.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
                 return await client.request(method, path, **options)
 
@@ -57,7 +58,7 @@ def client(model: Path, settings: Settings | None = None) -> Iterator[Client]:
     """A service in this process that is closed in the end."""
     service = Service(ModelSlot(model), settings or Settings())
     try:
-        yield Client(service)
+        yield Client(service, build_app(service))
     finally:
         service.close()
 

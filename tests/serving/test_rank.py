@@ -232,18 +232,18 @@ def test_a_fault_outside_of_the_features_names_its_place(service: Client) -> Non
 
 
 @pytest.mark.parametrize(
-    ("limits", "words"),
+    ("limits", "status", "words"),
     [
-        (Limits(queries=1), "2 queries in one request, at most 1 may be"),
-        (Limits(candidates=2), "query 1 has 3 candidates, at most 2 may be"),
-        (Limits(all_candidates=3), "4 candidates in one request, at most 3 may be"),
-        (Limits(body_bytes=100), "the body has more than 100 bytes"),
+        (Limits(queries=1), 422, "2 queries in one request, at most 1 may be"),
+        (Limits(candidates=2), 422, "query 1 has 3 candidates, at most 2 may be"),
+        (Limits(all_candidates=3), 422, "4 candidates in one request, at most 3 may be"),
+        (Limits(body_bytes=100), 413, "the body has more than 100 bytes"),
     ],
 )
-def test_more_than_a_limit_is_too_much(model: Path, limits: Limits, words: str) -> None:
+def test_more_than_a_limit_is_too_much(model: Path, limits: Limits, status: int, words: str) -> None:
     one, three = ask([1, 1, 1])["queries"], ask(*[[1, 1, 1]] * 3)["queries"]
     with client(model, Settings(limits=limits)) as service:
         answer = service.post("/rank", json={"queries": one + three})
-        assert answer.status_code == 413
+        assert answer.status_code == status
         assert words in error_of(answer)
         assert service.post("/rank", json={"queries": one}).status_code == 200

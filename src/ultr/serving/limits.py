@@ -14,11 +14,11 @@ class Limits:
     body_bytes: int = 8 * 2**20
     """The body of a request: 413."""
     queries: int = 100
-    """Queries in a request: 413."""
+    """Queries in a request: 422."""
     candidates: int = 2_000
-    """Candidates of a query: 413."""
+    """Candidates of a query: 422."""
     all_candidates: int = 10_000
-    """Candidates of all queries in a request: 413."""
+    """Candidates of all queries in a request: 422."""
     body_seconds: float = 10.0
     """From the headers to the last byte of the body: 408."""
     score_seconds: float = 5.0

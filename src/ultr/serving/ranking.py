@@ -71,21 +71,21 @@ def _parse(body: bytes) -> RankRequest:
 def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
     if len(sizes) > limits.queries:
         raise Refusal(
-            413,
+            422,
             "queries",
             f"{len(sizes)} queries in one request, at most {limits.queries} may be; send several requests",
         )
     if max(sizes) > limits.candidates:
         number = next(number for number, size in enumerate(sizes) if size > limits.candidates)
         raise Refusal(
-            413,
+            422,
             "candidates",
             f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them",
             where=Where(query=number),
         )
     if sum(sizes) > limits.all_candidates:
         raise Refusal(
-            413,
+            422,
             "all_candidates",
             f"{sum(sizes)} candidates in one request, at most {limits.all_candidates} may be; send several requests",
         )

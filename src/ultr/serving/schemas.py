@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictStr
 
 from ultr.scoring import Card
 
-Id = Annotated[StrictStr, Field(max_length=256)] | Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+
+def _number(value: object) -> object:
+    """1.0 is an integer to JSON, true and "1" are not."""
+    if type(value) not in (int, float):
+        raise ValueError("input should be a text or an integer")
+    return value
+
+
+Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Id = (
+    Annotated[StrictStr, Field(max_length=256)]
+    | Annotated[Integer, BeforeValidator(_number, json_schema_input_type=Integer)]
+)
 """A name that the client chose; it is given back as it came."""
 
 

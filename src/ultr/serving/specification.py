@@ -30,10 +30,11 @@ def refusals_of(settings: Settings) -> dict[str, dict[int | str, dict[str, Any]]
     rank = {
         400: "The body is not JSON.",
         408: f"The body took more than {limits.body_seconds:g} seconds to arrive.",
-        413: f"More than {limits.body_bytes:,} bytes, {limits.queries:,} queries, {limits.candidates:,} candidates "
-        f"in a query or {limits.all_candidates:,} candidates in all.",
+        413: f"The body has more than {limits.body_bytes:,} bytes.",
         415: "Another type than application/json, or compressed.",
-        422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature.",
+        422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature. "
+        f"Or more than {limits.queries:,} queries, {limits.candidates:,} candidates in a query or "
+        f"{limits.all_candidates:,} candidates in all.",
         429: f"{limits.requests:,} requests at once, or no answer within {limits.score_seconds:g} seconds; "
         "Retry-After says when to try again.",
         503: "The service was stopped before the answer was ready.",
