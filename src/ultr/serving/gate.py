@@ -28,13 +28,14 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
         self.service = service
+        self._ids = logs.RequestIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = Exchange(scope, receive, send)
+        exchange = Exchange(scope, receive, send, ids=self._ids)
         metrics = self.service.metrics
         started = time.perf_counter()
         with metrics.in_flight.track_inprogress():
@@ -73,10 +74,10 @@ class Gate:
 class Exchange:
     """A request and its answer, as far as they are known."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, ids: logs.RequestIds) -> None:
         self.scope = {**scope, "exchange": self}
         self.headers = Headers(scope=scope)
-        self.id = logs.request_id(self.headers.get("x-request-id"))
+        self.id = ids.choose(self.headers.get("x-request-id"))
         self.route = scope["path"] if scope["path"] in ROUTES else "other"
         self.status = 0
         self.reason: str | None = None

@@ -9,6 +9,7 @@ import secrets
 import sys
 import traceback
 from datetime import UTC, datetime
+from itertools import count
 
 NAME = "ultr.serving"
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -47,6 +48,13 @@ def write(event: str, *, level: int = logging.INFO, error: BaseException | None 
     logging.getLogger(NAME).log(level, event, extra={"fields": fields}, exc_info=error)
 
 
-def request_id(given: str | None) -> str:
-    """The id that a client or proxy gave, if it is short and plain; else a new one."""
-    return given if given is not None and _PLAIN.fullmatch(given) else secrets.token_hex(8)
+class RequestIds:
+    """Ids for requests: numbers after something random that tells processes apart."""
+
+    def __init__(self) -> None:
+        self._process = secrets.token_hex(4)
+        self._numbers = count(1)
+
+    def choose(self, given: str | None) -> str:
+        """The id that a client or proxy gave, if it is short and plain; else the next one."""
+        return given if given is not None and _PLAIN.fullmatch(given) else f"{self._process}-{next(self._numbers)}"
