@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tests.serving.ranker_file import weights_of, write_ranker
 
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring import Card, Scorer
@@ -97,3 +98,21 @@ def test_offsets_must_fit(tmp_path: Path) -> None:
 def test_a_card_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ModelFileError, match="export the model again"):
         Card.parse(json.dumps(CARD | change), file="model.onnx")
+
+
+def test_less_than_half_of_what_is_computed_is_padding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One list of 500 among 200 of one would else be padded to 100,500 rows."""
+    scorer = Scorer.load(write_ranker(tmp_path / "model.onnx", form="lists"))
+    lengths = np.array([1] * 100 + [0, 500, 3, 4] + [1] * 100)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.random.default_rng(0).normal(size=(int(lengths.sum()), 3)).astype(np.float32)
+    computed: list[int] = []
+    run = Scorer._run
+
+    def count(self: Scorer, **inputs: np.ndarray) -> np.ndarray:
+        computed.append(inputs["mask"].size)
+        return run(self, **inputs)
+
+    monkeypatch.setattr(Scorer, "_run", count)
+    np.testing.assert_allclose(scorer.score(rows, offsets), rows @ weights_of(), rtol=1e-4, atol=1e-5)
+    assert sum(computed) < 2 * len(rows)

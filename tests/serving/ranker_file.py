@@ -61,6 +61,7 @@ def write_ranker(
         nodes.append(helper.make_node("Relu", [f"m{number}"], [f"r{number}"]))
         last, width = f"r{number}", size
     constants["last"] = weights_of([""] * width, seed=seed)
+    shape = ["documents"]
     inputs = [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["documents", len(names)])]
     if form == "flat":
         inputs.append(helper.make_tensor_value_info("offsets", TensorProto.INT64, ["bounds"]))
@@ -72,13 +73,24 @@ def write_ranker(
             helper.make_node("Sub", ["bounds_float", "one"], ["queries"]),
             helper.make_node("Add", ["products", "queries"], ["scores"]),
         ]
+    elif form == "lists":
+        shape = ["queries", "documents"]
+        inputs = [
+            helper.make_tensor_value_info("features", TensorProto.FLOAT, [*shape, len(names)]),
+            helper.make_tensor_value_info("mask", TensorProto.BOOL, shape),
+        ]
+        constants |= {"nothing": np.array(np.nan, dtype=np.float32)}
+        nodes += [
+            helper.make_node("MatMul", [last, "last"], ["products"]),
+            helper.make_node("Where", ["mask", "products", "nothing"], ["scores"]),
+        ]
     else:
         nodes.append(helper.make_node("MatMul", [last, "last"], ["scores"]))
     graph = helper.make_graph(
         nodes,
         "ranker",
         inputs,
-        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["documents"])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, shape)],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

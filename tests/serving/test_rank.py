@@ -9,6 +9,7 @@ import pytest
 from tests.serving.ranker_file import NAMES, weights_of, write_ranker
 from tests.serving.service import Client, client, error_of
 
+from ultr.scoring import FORMS
 from ultr.serving.limits import Limits
 from ultr.serving.settings import Settings
 
@@ -34,7 +35,7 @@ def named(*values: Any) -> dict[str, Any]:
     return dict(zip(NAMES, values, strict=True))
 
 
-@pytest.mark.parametrize("form", ["flat", "documents"])
+@pytest.mark.parametrize("form", FORMS)
 def test_candidates_come_back_by_their_scores(tmp_path: Path, form: Any) -> None:
     path = write_ranker(tmp_path / "model.onnx", form=form)
     random = np.random.default_rng(1)
