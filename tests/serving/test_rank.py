@@ -226,8 +226,15 @@ def test_bodies_that_are_no_request_are_refused(service: Client, body: bytes, st
 
 
 def test_a_fault_outside_of_the_features_names_its_place(service: Client) -> None:
-    request = {"queries": [{"candidates": [{"id": [], "features": [1, 1, 1]}]}]}
-    assert service.post("/rank", json=request).json()["where"] == {"field": "queries.0.candidates.0.id"}
+    answer = service.post("/rank", json={"queries": [{"candidates": [{"id": [], "features": [1, 1, 1]}]}]})
+    assert answer.json()["where"] == {"field": "queries.0.candidates.0.id"}
+    assert "id must be a text of at most 256 characters or an integer" in error_of(answer)
+    assert error_of(service.post("/rank", json={"queries": [], "strange": 1})).startswith(
+        "queries is wrong: list should"
+    )
+    assert error_of(service.post("/rank", json={"queries": [{"candidates": []}], "strange": 1})).startswith(
+        "strange is not"
+    )
     answer = service.post("/rank", json={"queries": [{"candidates": [], "colour": 1}]})
     assert error_of(answer) == "queries.0.colour is not known here; /docs shows an example"
 

@@ -26,7 +26,8 @@ from ultr.serving.settings import Settings
 from ultr.serving.specification import refusals_of, specification
 
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What the browser may load for the page: nothing from elsewhere."""
 

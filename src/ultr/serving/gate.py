@@ -115,6 +115,7 @@ class Exchange:
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["X-Request-ID"] = self.id
+            headers["X-Content-Type-Options"] = "nosniff"
             if self._unread:
                 headers["Connection"] = "close"
         elif self._unread and not message.get("more_body", False):

@@ -14,6 +14,8 @@ from ultr.serving.metrics import Metrics
 from ultr.serving.refusal import Refusal
 
 _FLOOD_BYTES = 64 * 2**20
+_PIPELINED = 100
+"""How many requests may be sent before the first is answered; no common client sends more than one."""
 _FRAMING = 8
 """How many bytes on the wire a byte of the body may take: sent in chunks of one byte, each takes six."""
 
@@ -73,6 +75,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         self._head_bytes = 0
         super().on_headers_complete()
+        if len(self.pipeline) > _PIPELINED:
+            # uvicorn would queue them without end.
+            self._metrics.refused.labels("pipelined").inc()
+            self.transport.abort()
 
     def on_response_complete(self) -> None:
         """The answer is written, though perhaps not yet sent."""

@@ -52,20 +52,15 @@ def _parse(body: bytes) -> RankRequest:
         fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if fault["type"] == "json_invalid":
         raise Refusal(400, "not_json", f"the body is not JSON: {fault['msg'].removeprefix('Invalid JSON: ')}")
-    # The kind of an id is the end of a path that the client does not know.
-    path = [
-        str(part)
-        for part in fault["loc"]
-        if isinstance(part, int) or not part.startswith(("constrained", "str", "int"))
-    ]
-    field = ".".join(path)[:200]
-    message = {
-        "extra_forbidden": "is not known here",
-        "missing": "is missing",
-    }.get(fault["type"], f"is not as it should be: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
-    raise Refusal(
-        422, "wrong_shape", f"{field or 'the body'} {message}; /docs shows an example", where=Where(field=field)
-    )
+    field = ".".join(map(str, fault["loc"]))[:200]
+    if "id" in fault["loc"]:
+        # What follows are the kinds of id that were tried.
+        field = ".".join(map(str, fault["loc"][: fault["loc"].index("id") + 1]))
+        said = "must be a text of at most 256 characters or an integer of 64 bits"
+    else:
+        told = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}"
+        said = {"extra_forbidden": "is not known here", "missing": "is missing"}.get(fault["type"], f"is wrong: {told}")
+    raise Refusal(422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field))
 
 
 def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
