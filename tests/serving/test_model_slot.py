@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from tests.serving.ranker_file import weights_of, write_ranker
-from tests.serving.service import client, running
+from tests.serving.service import PATIENCE, client, running
 
 from ultr.errors import ModelFileError
 from ultr.serving import logs
@@ -148,15 +149,23 @@ def test_no_request_fails_while_the_model_is_exchanged(file: Path, tmp_path: Pat
                 content: dict[str, Any] = answer.json()
                 answers.append((answer.status_code, content["model"], content["queries"][0]["ranking"][0]["score"]))
 
+    def wait_for_answers(number: int) -> None:
+        end = time.monotonic() + PATIENCE
+        while len(answers) < number:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
     with running(file, "--watch-seconds", 0) as service:
         clients = [threading.Thread(target=ask, args=(service.url,)) for _ in range(3)]
         for each in clients:
             each.start()
+        wait_for_answers(10)
         for number in range(1, 21):
             draft = Path(shutil.copy(variants[number % 2], tmp_path / "draft.onnx"))
             draft.replace(file)
             service.process.send_signal(signal.SIGHUP)
             assert service.wait_for("reloaded")["result"] == "new"
+            wait_for_answers(len(answers) + 10)
         stop.set()
         for each in clients:
             each.join(30)

@@ -304,7 +304,7 @@ main()
         (["--max-queries", "0"], "queries must be an integer of at least 1"),
         (["--threads", "-1"], "threads must be an integer of at least 0"),
         (["--token-file", "none"], "cannot read the token in none"),
-        (["--token-file", "none", "--no-token"], "contradict each other"),
+        (["--token-file", __file__, "--no-token"], "--no-token contradicts --token-file"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_sentence(

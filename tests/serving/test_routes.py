@@ -204,6 +204,26 @@ def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monke
     assert later.status_code == 200
 
 
+def test_bodies_share_a_limit_that_is_given_back(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = _held(monkeypatch)
+    size = len(httpx.Request("POST", "http://service", json=REQUEST).content)
+    with client(model, Settings(limits=Limits(all_body_bytes=2 * size), threads=3)) as asked:
+
+        async def run() -> list[httpx.Response]:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(asked.app), base_url="http://service") as client:
+                begun = [asyncio.create_task(client.post("/rank", json=REQUEST)) for _ in range(3)]
+                await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+                go_on.set()
+                return [await task for task in begun]
+
+        answers = asyncio.run(run())
+        assert sorted(answer.status_code for answer in answers) == [200, 200, 429]
+        assert "too many large requests" in error_of(max(answers, key=lambda answer: answer.status_code))
+        assert asked.service.bodies.held == 0
+        assert asked.post("/rank", content=b"{", headers={"Content-Type": "application/json"}).status_code == 400
+        assert asked.service.bodies.held == 0
+
+
 def test_an_answer_that_takes_too_long_is_given_up(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = _held(monkeypatch)
     with client(model, Settings(limits=Limits(score_seconds=0.05))) as service:

@@ -35,6 +35,9 @@ def serve(
     shutdown_seconds: Annotated[float, typer.Option(help="Time for requests that have begun when it stops.")] = 30.0,
     log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
     max_body_mib: Annotated[float, typer.Option(help="Size of a request, in MiB.", rich_help_panel=_LIMITS)] = 8.0,
+    max_all_bodies_mib: Annotated[
+        float, typer.Option(help="Size of all requests at a time, in MiB.", rich_help_panel=_LIMITS)
+    ] = 256.0,
     max_queries: Annotated[int, typer.Option(help="Queries a request.", rich_help_panel=_LIMITS)] = 100,
     max_candidates: Annotated[int, typer.Option(help="Candidates a query.", rich_help_panel=_LIMITS)] = 2_000,
     max_all_candidates: Annotated[int, typer.Option(help="Candidates a request.", rich_help_panel=_LIMITS)] = 10_000,
@@ -61,10 +64,12 @@ def serve(
     from ultr.serving.server import serve as run
     from ultr.serving.settings import Settings, read_token
 
-    if no_token and token_file is not None:
-        raise OptionError("--token-file and --no-token contradict each other; give one of them")
+    token = read_token(token_file, os.environ)
+    if no_token and token is not None:
+        raise OptionError("--no-token contradicts --token-file or ULTR_TOKEN; leave one of them out")
     limits = Limits(
         body_bytes=int(checks.positive("max_body_mib", max_body_mib) * 2**20),
+        all_body_bytes=int(checks.positive("max_all_bodies_mib", max_all_bodies_mib) * 2**20),
         queries=max_queries,
         candidates=max_candidates,
         all_candidates=max_all_candidates,
@@ -79,7 +84,7 @@ def serve(
     settings = Settings(
         host=host,
         port=port,
-        token=None if no_token else read_token(token_file, os.environ),
+        token=token,
         open_without_token=no_token,
         missing=cast(Missing, missing),
         threads=threads,

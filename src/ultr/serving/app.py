@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -16,13 +15,10 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from ultr.scoring import Scorer
-from ultr.serving.body import read_body
 from ultr.serving.gate import Exchange, Gate
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import ModelAnswer, RankAnswer, StatusAnswer
 from ultr.serving.service import Service
-from ultr.serving.settings import Settings
 from ultr.serving.specification import refusals_of, specification
 
 PAGE_POLICY = (
@@ -73,12 +69,13 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     settings = service.settings
     page = files("ultr.serving").joinpath("page.html").read_text(encoding="utf-8")
     refusals = refusals_of(settings)
+    made: dict[str, bytes] = {}
 
     @app.post("/rank", summary="Order candidates", response_model=RankAnswer, responses=refusals["/rank"])
     async def rank(request: Request) -> Response:
         """The candidates of each query, the best first."""
-        body = await read_body(request, settings.limits)
-        ranking = await service.rank(body)
+        async with service.bodies.receive(request) as body:
+            ranking = await service.rank(body)
         exchange: Exchange = request.scope["exchange"]
         exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
         service.metrics.queries.inc(ranking.queries)
@@ -117,17 +114,16 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return _json(_specification(app, service.slot.current.scorer, settings))
+        scorer = service.slot.current.scorer
+        if scorer.digest not in made:
+            # It takes long enough to make that it is kept until the model changes.
+            made.clear()
+            made[scorer.digest] = to_json(specification(app, scorer, settings))
+        return _json(made[scorer.digest])
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
-
-
-@lru_cache(maxsize=1)
-def _specification(app: FastAPI, scorer: Scorer, settings: Settings) -> bytes:
-    """The OpenAPI document, which takes long enough to make that it is kept until the model changes."""
-    return to_json(specification(app, scorer, settings))
 
 
 def _json(content: bytes) -> Response:

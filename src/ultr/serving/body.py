@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
 from ultr.serving.limits import Limits
-from ultr.serving.refusal import Refusal
+from ultr.serving.refusal import Refusal, try_later
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """The whole body; a `Refusal` as soon as it is clear that it is not JSON, too large or too slow."""
-    check_type(request)
-    length = request.headers.get("content-length")
-    # What it says may be a lie, so the bytes are counted as well.
-    if length is not None and length.isdecimal() and int(length[:20]) > limits.body_bytes:
-        raise _too_large(limits)
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > limits.body_bytes:
-                    raise _too_large(limits)
-    except TimeoutError:
-        raise Refusal(
-            408, "body_seconds", f"the body did not arrive within {limits.body_seconds:g} seconds; send it faster"
-        ) from None
-    except ClientDisconnect:
-        # Nobody is there to read it, but the log and the metrics are.
-        raise Refusal(400, "disconnected", "the connection was closed before the body had arrived") from None
-    return b"".join(chunks)
+class Bodies:
+    """Receives the bodies of requests and knows how much memory they take together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.held = 0
+
+    @asynccontextmanager
+    async def receive(self, request: Request) -> AsyncIterator[bytes]:
+        """The whole body; a `Refusal` as soon as it is clear that it is not JSON, too large or too slow."""
+        check_type(request)
+        length = request.headers.get("content-length")
+        # What it says may be a lie, so the bytes are counted as well.
+        if length is not None and length.isdecimal() and int(length[:20]) > self.limits.body_bytes:
+            raise _too_large(self.limits)
+        chunks: list[bytes] = []
+        try:
+            await self._fill(chunks, request)
+            yield b"".join(chunks)
+        finally:
+            self.held -= sum(map(len, chunks))
+
+    async def _fill(self, chunks: list[bytes], request: Request) -> None:
+        limits = self.limits
+        size = 0
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                async for chunk in request.stream():
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    self.held += len(chunk)
+                    if size > limits.body_bytes:
+                        raise _too_large(limits)
+                    if self.held > limits.all_body_bytes:
+                        raise try_later("all_body_bytes", "too many large requests are on their way")
+        except TimeoutError:
+            error = f"the body did not arrive within {limits.body_seconds:g} seconds; send it faster"
+            raise Refusal(408, "body_seconds", error) from None
+        except ClientDisconnect:
+            # Nobody is there to read it, but the log and the metrics are.
+            raise Refusal(400, "disconnected", "the connection was closed before the body had arrived") from None
 
 
 def check_type(request: Request) -> None:

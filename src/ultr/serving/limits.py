@@ -13,6 +13,8 @@ class Limits:
 
     body_bytes: int = 8 * 2**20
     """The body of a request: 413."""
+    all_body_bytes: int = 256 * 2**20
+    """The bodies of all requests without an answer yet, of which many may be slow: 429."""
     queries: int = 100
     """Queries in a request: 422."""
     candidates: int = 2_000

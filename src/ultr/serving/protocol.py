@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ultr.serving import logs
 from ultr.serving.limits import Limits
 from ultr.serving.metrics import Metrics
-from ultr.serving.refusal import Refusal
+from ultr.serving.refusal import Refusal, try_later
 
 _FLOOD_BYTES = 64 * 2**20
 _PIPELINED = 100
@@ -37,8 +37,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """A client is there: it must send the headers of a request soon."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.connections:
-            error = f"{self._limits.connections} connections are open; try again in a second"
-            self._refuse(Refusal(429, "connections", error, headers={"Retry-After": "1"}))
+            self._refuse(try_later("connections", f"{self._limits.connections} connections are open"))
         else:
             self._await_head()
 

@@ -60,7 +60,9 @@ def _parse(body: bytes) -> RankRequest:
     else:
         told = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}"
         said = {"extra_forbidden": "is not known here", "missing": "is missing"}.get(fault["type"], f"is wrong: {told}")
-    raise Refusal(422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field))
+    raise Refusal(
+        422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field or None)
+    )
 
 
 def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
@@ -114,7 +116,7 @@ def _check_keys(body: bytes, queries: Sequence[Query]) -> None:
                 keys += len(candidate.features)
                 texts.extend(candidate.features)
     if body.count(b":") != keys + "".join(texts).count(":"):
-        json.loads(body, object_pairs_hook=_without_twins)
+        json.loads(body.decode(), object_pairs_hook=_without_twins)
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> None:
@@ -125,7 +127,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> None:
                 422,
                 "same_key",
                 f"an object has the key {key[:60]!r} twice; give it once",
-                where=Where(feature=None if key in ("id", "features", "candidates", "queries") else key, field=None),
+                where=Where(field=key[:200]),
             )
         seen.add(key)
 

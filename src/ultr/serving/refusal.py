@@ -31,3 +31,8 @@ class Refusal(Exception):  # noqa: N818
     def content(self) -> bytes:
         """The body of the answer."""
         return to_json(self.problem, exclude_none=True)
+
+
+def try_later(reason: str, error: str) -> Refusal:
+    """A refusal that has nothing to do with the request itself."""
+    return Refusal(429, reason, f"{error}; try again in a second", headers={"Retry-After": "1"})

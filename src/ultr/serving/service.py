@@ -10,10 +10,11 @@ from typing import Any
 
 from ultr.errors import ModelFileError
 from ultr.serving import logs
+from ultr.serving.body import Bodies
 from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import Loaded, ModelSlot
 from ultr.serving.ranking import Ranking, rank
-from ultr.serving.refusal import Refusal
+from ultr.serving.refusal import try_later
 from ultr.serving.settings import Settings
 
 
@@ -27,6 +28,7 @@ class Service:
         self.metrics.show_model(slot.current)
         self.closing = False
         """Whether it was told to stop."""
+        self.bodies = Bodies(settings.limits)
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._places = BoundedSemaphore(settings.limits.requests)
 
@@ -34,7 +36,7 @@ class Service:
         """The answer to a request, made beside the event loop, which goes on with the others."""
         limits = self.settings.limits
         if not self._places.acquire(blocking=False):
-            raise _try_later("busy", f"{limits.requests} requests are being answered; try again in a second")
+            raise try_later("busy", f"{limits.requests} requests are being answered")
         scorer = self.slot.current.scorer
         work = self._pool.submit(rank, body, scorer, limits=limits, missing=self.settings.missing)
         # The place is free when the thread is, even if nobody waits for it any more.
@@ -43,8 +45,10 @@ class Service:
             async with asyncio.timeout(limits.score_seconds):
                 return await asyncio.wrap_future(work)
         except TimeoutError:
-            error = f"no answer within {limits.score_seconds:g} seconds; send fewer candidates or try again later"
-            raise _try_later("score_seconds", error) from None
+            error = (
+                f"no answer within {limits.score_seconds:g} seconds, send fewer candidates or fewer requests at once"
+            )
+            raise try_later("score_seconds", error) from None
 
     async def reload(self) -> None:
         """Put in the model that the file holds now; if it cannot serve, keep the old one and say so."""
@@ -73,10 +77,6 @@ class Service:
     def close(self) -> None:
         """Let go of the threads; what they have begun they finish."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _try_later(reason: str, error: str) -> Refusal:
-    return Refusal(429, reason, error, headers={"Retry-After": "1"})
 
 
 def _other_features(old: Loaded, new: Loaded) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import cast
 
 from ultr import checks
 from ultr.errors import DataError, OptionError
@@ -58,9 +57,8 @@ class Settings:
     @property
     def cores(self) -> int:
         """How many requests are scored side by side."""
-        return self.threads or cast(
-            int, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
+        mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return self.threads or mine or 1
 
     def check_exposure(self, address: str) -> None:
         """Raise an `OptionError` if other machines could connect without a token and nobody said that they may."""

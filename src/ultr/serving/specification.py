@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,6 +14,7 @@ from pydantic_core import to_json
 from ultr.scoring import Scorer
 from ultr.serving.features import LARGEST
 from ultr.serving.ranking import rank
+from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Problem, RankRequest
 from ultr.serving.settings import Settings
 from ultr.version import __version__
@@ -35,8 +38,8 @@ def refusals_of(settings: Settings) -> dict[str, dict[int | str, dict[str, Any]]
         422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature. "
         f"Or more than {limits.queries:,} queries, {limits.candidates:,} candidates in a query or "
         f"{limits.all_candidates:,} candidates in all.",
-        429: f"{limits.requests:,} requests at once, or no answer within {limits.score_seconds:g} seconds; "
-        "Retry-After says when to try again.",
+        429: f"More than {limits.requests:,} requests or {limits.all_body_bytes:,} bytes at once, or no answer within "
+        f"{limits.score_seconds:g} seconds; Retry-After says when to try again.",
         503: "The service was stopped before the answer was ready.",
     }
     ready = {503: "The service is shutting down."}
@@ -64,12 +67,13 @@ def specification(app: FastAPI, scorer: Scorer, settings: Settings) -> dict[str,
     request["properties"]["queries"]["maxItems"] = limits.queries
     schemas["Query"]["properties"]["candidates"]["maxItems"] = limits.candidates
     schemas["Candidate"]["properties"]["features"] |= _features(scorer, settings)
-    examples = _examples(scorer)
+    examples = _examples(scorer, candidates=min(2, limits.candidates))
     content = {"schema": {"$ref": "#/components/schemas/RankRequest"}, "examples": examples}
     operation = spec["paths"]["/rank"]["post"]
     operation["requestBody"] = {"required": True, "content": {"application/json": content}}
-    answer = rank(to_json(examples["by name"]["value"]), scorer, limits=limits).content
-    operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
+    with suppress(Refusal):
+        answer = rank(to_json(examples["by name"]["value"]), scorer, limits=limits).content
+        operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
     if settings.token is not None:
         spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         for path in ("/rank", "/model", "/metrics"):
@@ -92,16 +96,14 @@ def _features(scorer: Scorer, settings: Settings) -> dict[str, Any]:
     return {"anyOf": [by_name, as_array]}
 
 
-def _examples(scorer: Scorer) -> dict[str, Any]:
+def _examples(scorer: Scorer, *, candidates: int) -> dict[str, Any]:
     """A typical candidate, and one that differs from it in the first feature."""
     names, typical = scorer.card.feature_names, [round(value, 6) for value in scorer.card.typical]
-    other = [typical[0] + 1, *typical[1:]]
-    by_name = [dict(zip(names, values, strict=True)) for values in (typical, other)]
+    arrays = [typical, [typical[0] + 1, *typical[1:]]][:candidates]
+    by_name = [dict(zip(names, values, strict=True)) for values in arrays]
 
-    def query(first: Any, second: Any) -> dict[str, Any]:
-        return {"id": "a query", "candidates": [{"id": "a", "features": first}, {"id": "b", "features": second}]}
+    def request(rows: Sequence[Any]) -> dict[str, Any]:
+        named = [{"id": name, "features": features} for name, features in zip("ab", rows, strict=False)]
+        return {"queries": [{"id": "a query", "candidates": named}]}
 
-    return {
-        "by name": {"value": {"queries": [query(*by_name)]}},
-        "as arrays": {"value": {"queries": [query(typical, other)]}},
-    }
+    return {"by name": {"value": request(by_name)}, "as arrays": {"value": request(arrays)}}
