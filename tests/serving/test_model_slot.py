@@ -113,6 +113,9 @@ def test_a_model_with_other_features_is_told_by_their_names(file: Path, capsys: 
     with client(file) as asked:
         write_ranker(file, ["bm25", "price"])
         asyncio.run(asked.service.reload())
+        new = asked.service.slot.current.scorer.digest
+        shown = [line for line in asked.get("/metrics").text.splitlines() if line.startswith("ultr_model_loaded")]
+        assert [line.partition('digest="')[2][:32] for line in shown] == [new]
         assert "has 3 features, the model knows 2" in asked.post("/rank", json=REQUEST).json()["error"]
         assert asked.get("/openapi.json").text.count('"price"')
     line = json.loads(capsys.readouterr().err.splitlines()[0])
