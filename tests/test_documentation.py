@@ -22,7 +22,10 @@ GIVEN = (
     stand_ins.result_pages,
     stand_ins.click_log,
     stand_ins.log_with_swaps,
+    stand_ins.model,
 )
+ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}
+"""Pages whose code is run by tests of their own."""
 MOST_NOT_RUN = 10
 """Blocks of all pages that are not run. Before raising it, think of a stand-in or of `run with`."""
 
@@ -31,7 +34,9 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text()], ids=_name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```" in page.read_text() and _name(page) not in ELSEWHERE], ids=_name
+)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}

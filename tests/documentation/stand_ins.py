@@ -15,6 +15,7 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.layouts import LAYOUTS
 from ultr.data.letor_like import letor_like
+from ultr.methods import Vectorization
 from ultr.simulation.log import simulate
 
 
@@ -39,6 +40,13 @@ def candidates(file: str, *, features: int = 46, grades: int = 3, queries: int =
                 print(
                     label, f"qid:{seed}{query}", *(f"{n + 1}:{value:.3f}" for n, value in enumerate(values)), file=lines
                 )
+
+
+def model(folder: str) -> None:
+    """A ranker of 64 features, hardly trained."""
+    data = letor_like(train_queries=100, validation_queries=1, test_queries=1)
+    log = simulate(data.train, click_model("trust"), impressions=5_000)
+    Vectorization(dimension=2, hidden=(16,), steps=5).fit(log).save(folder)
 
 
 def raw_log(*files: str, pages: int = 200, **names: str) -> None:
