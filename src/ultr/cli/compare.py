@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ultr.arrays import Doubles
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import Answer, Comparison
-    from ultr.methods.estimator import Estimator
 
 QUESTIONS = {
     "value": "ranks better than {a}",
@@ -58,6 +57,7 @@ def compare(
     """
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import compare as compare_rankers
+    from ultr.evaluation.unseen import unseen
     from ultr.methods import load
 
     if weighting == "doubly-robust":
@@ -65,11 +65,11 @@ def compare(
     names = str(a), str(b)
     rankers = [load(path) for path in (a, b)]
     clicks = ClickLog.load(log)
-    unseen, note = _unseen(rankers, clicks)
+    part, note = unseen(rankers, clicks)
     comparison = compare_rankers(
         rankers[0],
         rankers[1],
-        unseen,
+        part,
         propensities=_propensities(propensities, estimator, clicks),
         estimator="all-pairs" if estimator in {None, "click-rate"} else str(estimator),
         swaps=clicks,
@@ -84,47 +84,6 @@ def compare(
         print_json({"log": str(log), "a": names[0], "b": names[1], "compared_on": note} | _content(comparison))
     else:
         _print(comparison, note=note, names=names)
-
-
-def _unseen(rankers: Sequence[Estimator], log: ClickLog) -> tuple[ClickLog, str]:
-    """The part of the log that no ranker was trained on, as far as their manifests tell, and a sentence on it."""
-    import numpy as np
-
-    everything = log.fingerprint()
-    held = [found for ranker in rankers if (found := _held_out(ranker, log)) is not None]
-    if not held and all(ranker.data_fingerprint_ != everything for ranker in rankers):
-        return log, f"all {len(np.unique(log.queries)):,} queries of the log"
-    seen = "all queries, on which a model was trained: values and likelihoods are too good, use another log"
-    if any(ranker.data_fingerprint_ == everything for ranker in rankers):
-        return log, seen
-    if all(by == "query" for by, _ in held):
-        kept = np.logical_and.reduce([np.isin(log.queries, part.queries) for _, part in held])
-        count = len(np.unique(log.queries[kept]))
-        return (
-            (log.select(kept), f"the {count:,} queries of the log that neither model was trained on")
-            if count
-            else (log, seen)
-        )
-    (by, part), *others = held
-    if any(other.fingerprint() != part.fingerprint() for _, other in others):
-        return log, seen
-    return part, f"the {'pages' if by == 'page' else 'end'} of the log that neither model was trained on"
-
-
-def _held_out(ranker: Estimator, log: ClickLog) -> tuple[str, ClickLog] | None:
-    """What `ultr train` held out of the log when it trained the ranker, if it did."""
-    from ultr.data.click_log import SPLITS
-    from ultr.errors import DataError
-
-    for by in SPLITS:
-        for seed in {0, ranker.seed}:
-            try:
-                trained, held = log.split(options.HELD_OUT, by=by, seed=seed)
-            except DataError:
-                continue
-            if trained.fingerprint() == ranker.data_fingerprint_:
-                return by, held
-    return None
 
 
 def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Sequence[float] | Doubles | None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ultr.data.splits import Splits
 
 PARTS = ("train", "validation", "test")
-HELD_OUT = 0.1
-"""The share of a log that `ultr train` chooses the weights by."""
 
 Data = Annotated[
     str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
     from ultr.methods.estimator import Estimator
+    from ultr.methods.origin import Origin
     from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
@@ -99,7 +102,8 @@ def train(
     except KeyboardInterrupt:
         typer.echo("ultr: stopped; start the same command again to go on from the last checkpoint", err=True)
         raise typer.Exit(130) from None
-    ranker.save(out, overwrite=overwrite)
+    origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
+    ranker.save(out, overwrite=overwrite, origin=origin)
     checkpoint.unlink(missing_ok=True)
     measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
     stages = [_summary(stage, ranker.history_) for stage in dict.fromkeys(record.stage for record in ranker.history_)]
@@ -119,6 +123,25 @@ def train(
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
         typer.echo(f"stage {stage['stage']}: {stage['steps']} steps, loss {stage['loss']:.4f}{best}")
     typer.echo(f"{out}: a ranker by the method {method}")
+
+
+def _origin(
+    out: Path, log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int
+) -> Origin:
+    """What the model's manifest says of how it was trained."""
+    from ultr.methods.origin import Origin, seen_from
+
+    labels = validate if validate not in (CLICKS, "none") else None
+    judged = data or labels
+    return Origin(
+        command=shlex.join(["ultr", *sys.argv[1:]]),
+        log=None if log is None else seen_from(out, str(log)),
+        data=None if judged is None else seen_from(out, judged),
+        validation=validate if labels is None else seen_from(out, labels),
+        hold_out=hold_out if log is not None and validate == CLICKS else None,
+        fold=fold,
+        seed=seed,
+    )
 
 
 def _print_candidates(ranker: Estimator) -> None:
@@ -171,6 +194,7 @@ def _clicks(
     log: Path | None, data: str | None, validate: str, hold_out: str, *, method: str, fold: int, seed: int
 ) -> tuple[ClickLog, ClickLog | JudgedLists | None]:
     from ultr.data.click_log import ClickLog
+    from ultr.evaluation.unseen import HELD_OUT
 
     if log is None or data is not None:
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
@@ -178,7 +202,7 @@ def _clicks(
     if validate == "none":
         return clicks, None
     if validate == CLICKS:
-        return clicks.split(options.HELD_OUT, by=hold_out, seed=seed)
+        return clicks.split(HELD_OUT, by=hold_out, seed=seed)
     return clicks, options.read_part(validate, "validation", fold=fold, seed=seed)
 
 

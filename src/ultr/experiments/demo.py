@@ -17,6 +17,7 @@ from ultr.experiments.tables import markdown
 from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
+from ultr.methods.origin import Origin
 from ultr.simulation.log import simulate
 
 FORMAT = "ultr demo 1"
@@ -86,15 +87,18 @@ def run(
         "Vectorization d=3": Vectorization(dimension=3, **options),
         "Labeled": LabelBaseline(**options),
     }
+    source = f"letor-like={queries}"
+    origin = Origin(command=f"ultr demo --seed {seed}", log="../log", data=source, validation=source, seed=seed)
     evaluations, seconds = {}, {}
     with new_folder(out, overwrite=overwrite) as draft:
+        log.save(draft / "log")
         for name, ranker in rankers.items():
             started = time.perf_counter()
-            source = data.train if isinstance(ranker, LabelBaseline) else log
-            ranker.fit(source, validation=data.validation, progress=True)
+            learned = data.train if isinstance(ranker, LabelBaseline) else log
+            ranker.fit(learned, validation=data.validation, progress=True)
             seconds[name] = time.perf_counter() - started
             evaluations[name] = evaluate(ranker, data.test)
-            ranker.save(draft / name.lower().replace(" d=", "-"))
+            ranker.save(draft / name.lower().replace(" d=", "-"), origin=origin)
         result = DemoResult(evaluations, seconds)
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +24,7 @@ from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.methods import model_file
 from ultr.methods.network import ClickNetwork, Shape
+from ultr.methods.origin import Origin
 from ultr.methods.sample import load_sample, sample_of
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.inputs import Inputs
@@ -139,6 +141,7 @@ class Estimator(ABC):
         self.clicks_per_impression_ = float(clicks / lists.weights.sum())
         self.data_fingerprint_ = fingerprint
         self.history_ = history
+        self.origin_: Origin | None = None
         return self
 
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
@@ -179,6 +182,20 @@ class Estimator(ABC):
             log, lambda network, batch: network.click_probabilities(batch, clicks_per_impression=clicks)
         )
 
+    def click_ratios(self, log: ClickLog, factor: str) -> Doubles:
+        """How many times likelier each shown document is clicked under each level of a bias factor than under its
+        first, all else being equal, [shown documents, levels].
+
+        For a method with one propensity a position, that is the propensity over the first for all documents alike.
+        """
+        self.check_fitted()
+        number = [name for name, _ in self.factors_].index(checks.one_of("factor", factor, dict(self.factors_)))
+        logits = [
+            self._predict(log, partial(_logits_at, number=number, level=level))
+            for level in range(len(self.factors_[number][1]))
+        ]
+        return np.exp(np.stack(logits, axis=1) - logits[0][:, None])
+
     def _predict(self, log: ClickLog, predict: Callable[[ClickNetwork, Batch], Tensor]) -> Doubles:
         """What the network says of each shown document."""
         self.check_fitted()
@@ -194,8 +211,8 @@ class Estimator(ABC):
                 parts.append(predict(self.network_, batch)[batch.mask].numpy())
         return np.concatenate(parts)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the ranker as a folder with its weights and a manifest."""
+    def save(self, folder: str | Path, *, overwrite: bool = False, origin: Origin | None = None) -> None:
+        """Write the ranker as a folder with its weights and a manifest, which may also say where it comes from."""
         self.check_fitted()
         model_file.save(
             folder,
@@ -210,6 +227,7 @@ class Estimator(ABC):
                 data_fingerprint=self.data_fingerprint_,
                 history=self.history_,
                 choices=self.choices(),
+                origin=origin or self.origin_,
             ),
             self.sample_,
             overwrite=overwrite,
@@ -237,6 +255,7 @@ class Estimator(ABC):
         ranker.clicks_per_impression_ = manifest.clicks_per_impression
         ranker.data_fingerprint_ = manifest.data_fingerprint
         ranker.history_ = [Record(**record.model_dump()) for record in manifest.history]
+        ranker.origin_ = manifest.origin
         return ranker
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001
@@ -317,6 +336,13 @@ class Estimator(ABC):
         """Raise an `OptionError` before `fit`."""
         if not hasattr(self, "network_"):
             raise OptionError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+
+def _logits_at(network: ClickNetwork, batch: Batch, *, number: int, level: int) -> Tensor:
+    """The click logits of a batch as if one bias factor had this level everywhere."""
+    factors = batch.factors.clone()
+    factors[:, number] = level
+    return network.click_logits(replace(batch, factors=factors)).double()
 
 
 def _factors(data: ClickLog | JudgedLists) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -20,6 +20,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
+from ultr.methods.origin import Origin
 from ultr.methods.sample import save_sample
 from ultr.train.checkpoint import Record
 from ultr.version import __version__
@@ -78,6 +79,8 @@ class Manifest(_Strict):
     tensors: dict[str, list[int]] = {}
     """Name and shape of each weight."""
     weights_digest: str = ""
+    origin: Origin | None = None
+    """None where nobody said."""
 
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
@@ -100,6 +103,7 @@ class Manifest(_Strict):
         data_fingerprint: str,
         history: Sequence[Record],
         choices: dict[str, Any] | None = None,
+        origin: Origin | None = None,
     ) -> Manifest:
         """The manifest of a ranker; `save` adds what depends on the weights."""
         return cls(
@@ -122,6 +126,7 @@ class Manifest(_Strict):
             },
             history=[HistoryRecord(**vars(record)) for record in history],
             choices=choices or {},
+            origin=origin,
         )
 
     def feature_scaling(self) -> FeatureScaling:
