@@ -132,11 +132,10 @@ def _origin(
     from ultr.methods.origin import Origin, seen_from
 
     labels = validate if validate not in (CLICKS, "none") else None
-    judged = data or labels
     return Origin(
         command=shlex.join(["ultr", *sys.argv[1:]]),
         log=None if log is None else seen_from(out, str(log)),
-        data=None if judged is None else seen_from(out, judged),
+        data=None if data is None else seen_from(out, data),
         validation=validate if labels is None else seen_from(out, labels),
         hold_out=hold_out if log is not None and validate == CLICKS else None,
         fold=fold,

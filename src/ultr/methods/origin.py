@@ -25,7 +25,7 @@ class Origin(BaseModel):
     log: str | None = None
     """The folder of the click log it learned from."""
     data: str | None = None
-    """Judged lists that it can be measured on, as `--data` has them."""
+    """The judged lists it learned from, as `--data` has them."""
     validation: str = "none"
     """What chose the weights: clicks, none, or labels as `--validate` has them."""
     hold_out: str | None = None

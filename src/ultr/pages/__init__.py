@@ -1,6 +1,6 @@
 """HTML pages that stand alone: one file, no script from elsewhere, no request, light and dark."""
 
 from ultr.pages.drawing import Drawing, blank
-from ultr.pages.page import Badge, Page, Section, Table
+from ultr.pages.page import Badge, Page, Point, Section, Table, is_page
 
-__all__ = ["Badge", "Drawing", "Page", "Section", "Table", "blank"]
+__all__ = ["Badge", "Drawing", "Page", "Point", "Section", "Table", "blank", "is_page"]

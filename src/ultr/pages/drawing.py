@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 GREY, BLUE, GREEN, ORANGE, PURPLE, RED = "#9aa0a6", "#3b6fb6", "#4d9a5f", "#d98032", "#8a63b8", "#c4504b"
 _INK = "#000000"
 """What matplotlib draws text and lines in; on a page it is the colour of the text around."""
+NARROW = 4.2
+"""Inches: two such figures stand side by side on a page, and one fits a phone with its text large enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Drawing:
         width, height = (72 * inches for inches in self.figure.get_size_inches())
         opening = (
             f'<svg role="img" aria-label="{escape(self.description)}" class="drawing" '
-            f'style="max-width:{4 * width / 3:.0f}px" '
+            f'style="width:{4 * width / 3:.0f}px;min-width:{width:.0f}px" '
             f'viewBox="0 0 {width:g} {height:g}" xmlns:xlink="http://www.w3.org/1999/xlink" fill="currentColor">'
         )
         return re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from ultr.files import new_file
 from ultr.pages.drawing import Drawing
+from ultr.version import __version__
+
+GENERATOR = "ultr"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,16 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Point:
+    """One of several answers in a section."""
+
+    title: str
+    text: str
+    badge: Badge | None = None
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a page."""
 
@@ -48,6 +61,9 @@ class Section:
     badge: Badge | None = None
     drawings: Sequence[Drawing] = field(default_factory=tuple)
     tables: Sequence[Table] = field(default_factory=tuple)
+    points: Sequence[Point] = field(default_factory=tuple)
+    commands: Sequence[str] = field(default_factory=tuple)
+    """What to type."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +83,16 @@ class Page:
 
         template = files("ultr.pages").joinpath("page.html").read_text(encoding="utf-8")
         environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        return environment.from_string(template).render(page=self)
+        return environment.from_string(template).render(page=self, generator=f"{GENERATOR} {__version__}")
 
     def write(self, path: str | Path) -> None:
         """Write the page to a file, whole or not at all."""
         text = self.html()
         with new_file(path) as draft:
             draft.write_text(text, encoding="utf-8")
+
+
+def is_page(path: str | Path) -> bool:
+    """Whether a file is a page that `Page.write` wrote."""
+    with Path(path).open(encoding="utf-8", errors="replace") as file:
+        return f'<meta name="generator" content="{GENERATOR} ' in file.read(2_000)
