@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from ultr.cli import compare, demo, doctor, evaluate, export, methods, prepare, rank, reproduce, serve, simulate, train
+from ultr.cli import (
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    methods,
+    prepare,
+    rank,
+    report,
+    reproduce,
+    serve,
+    simulate,
+    train,
+)
 from ultr.errors import UltrError
 from ultr.version import __version__
 
@@ -49,6 +63,7 @@ app.command("compare")(compare.compare)
 app.command("rank")(rank.rank)
 app.command("export")(export.export)
 app.command("serve")(serve.serve)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 
 

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import Answer, Comparison
 
-QUESTIONS = {
-    "value": "ranks better than {a}",
-    "value_against_shown": "ranks better than the lists as shown",
-    "value_against_raw_clicks": "ranks better than raw clicks",
-    "likelihood": "foretells clicks and skips better than {a}",
-    "list_likelihood": "foretells which of a list is clicked better than {a}",
-}
-"""What each answer of a comparison is about, B being the subject."""
-
 
 def compare(
     a: Annotated[Path, typer.Argument(help="Model folder.")],
@@ -105,6 +96,7 @@ def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Se
 
 def _print(comparison: Comparison, *, note: str, names: tuple[str, str]) -> None:
     from ultr.cli.output import print_table
+    from ultr.evaluation.comparison import QUESTIONS
 
     a, b = names
     typer.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
@@ -140,6 +132,8 @@ def _print(comparison: Comparison, *, note: str, names: tuple[str, str]) -> None
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
+    from ultr.evaluation.comparison import QUESTIONS
+
     theta = comparison.propensities
     return {
         "propensities": None if theta is None else theta.tolist(),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ultr.arrays import Doubles
 from ultr.bias.curves import BiasCurves
 from ultr.bias.identifiability import BiasGraph
 from ultr.bias.rank_test import RankTest
 from ultr.diagnosis.drift import Drift
 from ultr.diagnosis.exposure import FactorRates
-from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank
+from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank, ink_on
 
+MOST_NUMBERS = 12
+"""Numbers are written into a heat map of at most so many columns."""
 MOST_LEVELS = 30
 """More levels of a factor than this are not drawn."""
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
@@ -109,24 +113,47 @@ def matrix(test: RankTest) -> Drawing:
     """Click rates by relevance group and position, and their singular values over the first."""
     rates, values = test.rates, test.singular_values / test.singular_values[0]
     figure, (left, right) = blank(8.4, 0.3 * len(rates) + 1.9, columns=2, width_ratios=(2.6, 1))
-    image = left.imshow(rates, aspect="auto", cmap="Blues", vmin=0)
-    if rates.shape[1] <= 12:
-        for (group, position), rate in np.ndenumerate(rates):
-            text = (f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}").removeprefix("0")
-            colour = "white" if rate > 0.55 * rates.max() else "#1f2328"
-            left.annotate(text, (position, group), ha="center", va="center", fontsize=8, color=colour)
-    else:
-        figure.colorbar(image, ax=left)
-    left.set_xticks(range(rates.shape[1]), range(1, rates.shape[1] + 1))
-    left.set_yticks(range(len(rates)), range(1, len(rates) + 1))
-    left.set_xlabel("position")
-    left.set_ylabel("relevance group")
+    draw_rates(left, rates)
     left.set_title("click rates", loc="left", fontsize=10)
-    right.bar(range(1, len(values) + 1), values, color=[BLUE, *[RED] * (len(values) - 1)])
-    for rank, value in enumerate(values, start=1):
-        right.annotate(f"{value:.3f}", (rank, value), (0, 3), textcoords="offset points", ha="center", fontsize=8)
-    right.set_xticks(range(1, len(values) + 1))
-    right.margins(y=0.12)
+    draw_singular_values(right, values)
     right.set_title("singular values over the first", loc="left", fontsize=10)
     told = ", ".join(f"{value:.3f}" for value in values)
     return Drawing(figure, f"Click rates by relevance group and position; singular values over the first: {told}")
+
+
+def draw_rates(
+    axes: Any,
+    rates: Doubles,
+    *,
+    rows: Sequence[object] | None = None,
+    columns: Sequence[object] | None = None,
+    ylabel: str = "relevance group",
+) -> None:
+    """Click rates [groups, positions] as a heat map with the numbers in it, or with a scale where they are many."""
+    from matplotlib import colormaps
+
+    shades = colormaps["Blues"]
+    top = float(rates.max()) or 1.0
+    image = axes.imshow(rates, aspect="auto", cmap=shades, vmin=0, vmax=top)
+    if rates.shape[1] <= MOST_NUMBERS:
+        for (group, position), rate in np.ndenumerate(rates):
+            text = (f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}").removeprefix("0")
+            label = axes.annotate(text, (position, group), ha="center", va="center", fontsize=8)
+            label.set_color(ink_on(shades(rate / top)))
+            label.set_gid(f"cell-{group}-{position}")
+    else:
+        axes.figure.colorbar(image, ax=axes)
+    places = range(0, rates.shape[1], 1 if rates.shape[1] <= 20 else 5)
+    axes.set_xticks(places, [str(place + 1 if columns is None else columns[place]) for place in places])
+    axes.set_yticks(range(len(rates)), [str(number) for number in rows or range(1, len(rates) + 1)])
+    axes.set_xlabel("position")
+    axes.set_ylabel(ylabel)
+
+
+def draw_singular_values(axes: Any, values: Doubles) -> None:
+    """Singular values as bars, those after the first in another colour: a product of two numbers has none."""
+    axes.bar(range(1, len(values) + 1), values, color=[BLUE, *[RED] * (len(values) - 1)])
+    for rank, value in enumerate(values, start=1):
+        axes.annotate(f"{value:.3f}", (rank, value), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+    axes.set_xticks(range(1, len(values) + 1))
+    axes.margins(y=0.12)

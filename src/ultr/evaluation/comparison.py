@@ -38,6 +38,15 @@ MOST_CLIPPED = 0.1
 MOST_FAILED = 0.05
 """The most resamples of the log in which the swaps may fail to link all positions."""
 
+QUESTIONS = {
+    "value": "ranks better than {a}",
+    "value_against_shown": "ranks better than the lists as shown",
+    "value_against_raw_clicks": "ranks better than raw clicks",
+    "likelihood": "foretells clicks and skips better than {a}",
+    "list_likelihood": "foretells which of a list is clicked better than {a}",
+}
+"""What each answer of a comparison is about, the second ranker being the subject."""
+
 Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 """A ranker's placements, one for each part of a log."""
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ultr.arrays import Doubles, Floats
+from ultr.diagnosis.figures import draw_rates, draw_singular_values
 from ultr.experiments.results import OURS, UPPER, Line, Results
 from ultr.experiments.spec import REFERENCES
 from ultr.experiments.tables import CHOSEN_BY
 from ultr.methods.vectorization import Vectorization
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, blank
+from ultr.reporting.figures import draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,15 +38,8 @@ def demo(evaluations: dict[str, Evaluation], observation: Floats, *, measure: st
     """How good each ranker is, and the observation embedding that was learned for each position, [positions, 2]."""
     figure, (left, right) = blank(9.6, 3.6, columns=2, width_ratios=(1.1, 1))
     names = list(evaluations)
-    colours = [GREY, *[BLUE] * (len(names) - 2), GREEN]
-    for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        interval = evaluations[name].interval(measure)
-        left.plot([interval.low, interval.high], [row, row], color=colour, linewidth=6, alpha=0.35)
-        left.plot(interval.mean, row, "o", color=colour, markersize=9)
-        left.annotate(f"{interval.mean:.3f}", (interval.mean, row), (0, 9), textcoords="offset points", ha="center")
-    left.set_yticks(range(len(names)), names)
-    left.set_ylim(len(names) - 0.5, -0.7)
-    left.margins(x=0.1)
+    colours = dict(zip(names, [GREY, *[BLUE] * (len(names) - 2), GREEN], strict=True))
+    draw_intervals(left, {name: each.interval(measure) for name, each in evaluations.items()}, colours)
     left.set_xlabel(f"{measure} on judged test queries, 95 % interval")
     left.set_title("How good is the ranker?", loc="left")
 
@@ -104,31 +99,6 @@ def dimension_curve(results: Sequence[Results]) -> Figure:
     return figure
 
 
-def plane(relevance: Doubles, labels: Doubles, observation: Doubles, base: Doubles, *, title: str) -> Figure:
-    """Documents by grade, the direction of each position dotted, that of the mean base vector solid."""
-    figure, axes = blank(5.6, 4.8)
-    shown = np.random.default_rng(0).permutation(len(relevance))[:4_000]
-    dots = axes.scatter(*relevance[shown].T, c=labels[shown], s=5, cmap="viridis_r", alpha=0.6, linewidths=0)
-    reach = float(np.quantile(np.linalg.norm(relevance, axis=1), 0.98))
-    import matplotlib as mpl
-
-    colours = mpl.colormaps["autumn"](np.linspace(0, 0.85, len(observation)))
-    for position, (vector, colour) in enumerate(zip(observation, colours, strict=True), start=1):
-        end = vector / np.linalg.norm(vector) * reach
-        axes.plot([-end[0], end[0]], [-end[1], end[1]], ":", color=colour, linewidth=1.2, zorder=3)
-        axes.annotate(str(position), end, fontsize=8, color=colour, ha="center", va="center", zorder=4)
-    mean = base.mean(axis=0)
-    end = mean / np.linalg.norm(mean) * reach
-    axes.plot([-end[0], end[0]], [-end[1], end[1]], "-", color="black", linewidth=1.5, zorder=3, label="base vector")
-    figure.colorbar(dots, ax=axes, label="grade", ticks=np.unique(labels))
-    axes.set_xlabel("$r_1$")
-    axes.set_ylabel("$r_2$")
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.legend(frameon=False, fontsize=8)
-    axes.set_title(f"{title}: documents and positions", loc="left")
-    return figure
-
-
 def projection(mean: Doubles, deviation: Doubles, *, title: str, measure: str) -> Figure:
     """The measure over the position projected on; the last value is that of the base vector."""
     figure, axes = blank(5.4, 3.6)
@@ -148,21 +118,9 @@ def projection(mean: Doubles, deviation: Doubles, *, title: str, measure: str) -
 def matrix(rates: Doubles, values: Doubles, *, title: str) -> Figure:
     """Click rates by grade and position as a heat map, and their singular values."""
     figure, (left, right) = blank(9.6, 3.0, columns=2, width_ratios=(2, 1))
-    left.imshow(rates, aspect="auto", cmap="Blues", vmin=0)
-    for (grade, position), rate in np.ndenumerate(rates):
-        text = f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}"
-        colour = "white" if rate > 0.6 * rates.max() else "black"
-        left.annotate(text.removeprefix("0"), (position, grade), ha="center", va="center", fontsize=8, color=colour)
-    left.set_xticks(range(rates.shape[1]), range(1, rates.shape[1] + 1))
-    left.set_yticks(range(len(rates)))
-    left.set_xlabel("position")
-    left.set_ylabel("grade")
+    draw_rates(left, rates, rows=range(len(rates)), ylabel="grade")
     left.set_title(f"{title}: click rates", loc="left")
-    right.bar(range(1, len(values) + 1), values, color=BLUE)
-    for rank, value in enumerate(values, start=1):
-        right.annotate(f"{value:.2f}", (rank, value), (0, 3), textcoords="offset points", ha="center", fontsize=8)
-    right.set_xticks(range(1, len(values) + 1))
-    right.margins(y=0.12)
+    draw_singular_values(right, values)
     right.set_title("singular values", loc="left")
     return figure
 

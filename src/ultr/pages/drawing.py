@@ -58,3 +58,18 @@ def blank(width: float, height: float, *, columns: int = 1, width_ratios: Sequen
     for each in np.atleast_1d(axes):
         each.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """The colour of text on a patch of another (red, green, blue from 0 to 1): whichever has the higher contrast."""
+    brightness = luminance(colour)
+    return "white" if 1.05 / (brightness + 0.05) > (brightness + 0.05) / (luminance(_DARK) + 0.05) else "#1f2328"
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """The relative luminance that the contrast of the Web Content Accessibility Guidelines goes by."""
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+_DARK = (0x1F / 255, 0x23 / 255, 0x28 / 255)

@@ -14,6 +14,7 @@ from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, TitledTable
 from ultr.methods import load
 from ultr.methods.vectorization import Vectorization
+from ultr.reporting import figures
 
 NOTES = (
     "Angle: the direction of each position's observation embedding, in degrees from the mean base vector. Documents "
@@ -64,13 +65,17 @@ def embeddings(experiment: Experiment) -> Findings:
         }
         for plane in found
     ]
-    figures = {
-        plots.name(plane.clicks, plane.label): plots.plane(
-            plane.relevance, plane.labels, plane.observation, plane.base, title=f"{plane.clicks} clicks"
+    drawn = {
+        plots.name(plane.clicks, plane.label): figures.plane(
+            plane.relevance,
+            plane.labels,
+            plane.observation,
+            plane.base,
+            title=f"{plane.clicks} clicks: documents and positions",
         )
         for plane in found
     }
-    return Findings(experiment.spec.title, [TitledTable("angle by position", rows)], NOTES, content, figures)
+    return Findings(experiment.spec.title, [TitledTable("angle by position", rows)], NOTES, content, drawn)
 
 
 def _planes(experiment: Experiment) -> Iterator[Embedding]:

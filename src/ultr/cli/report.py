@@ -1,0 +1,190 @@
+"""`ultr report`: a trained model, or two of them, as one page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ultr.cli import options
+from ultr.errors import DataError, OptionError, UltrError
+
+if TYPE_CHECKING:
+    from ultr.data.click_log import ClickLog
+    from ultr.data.judged import JudgedLists
+    from ultr.reporting import Material, Model
+
+NAME = "report.html"
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Model folder, or a folder with several models, such as that of a demo.")],
+    other: Annotated[Path | None, typer.Argument(help="Another one to compare it with.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder of the run.")] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the click log; by default that of the training, if it is still there."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file."),
+    ] = None,
+    fold: Annotated[int | None, typer.Option(help="Which fold of --data; by default that of the training.")] = None,
+    against: Annotated[
+        list[Path] | None, typer.Option(help="Model to set beside it, such as one by `click` or `label`; repeatable.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Write one page on a run: what was trained on what, how good it is, what it learned, what it changes.
+
+    The page stands alone: it opens offline, on a phone and on paper. Example: `ultr report model --against raw`
+    """
+    from rich.console import Console
+
+    from ultr.pages import is_page
+    from ultr.reporting import comparison_report
+    from ultr.reporting import report as report_on
+
+    target = out or run / NAME
+    if target.is_dir():
+        raise OptionError(f"{target} is a folder; give --out a file such as {target / NAME}")
+    if target.exists() and not overwrite and not is_page(target):
+        raise OptionError(f"{target} is not a page of ultr; give another --out, or ask to overwrite it (--overwrite)")
+    command = shlex.join(["ultr", *sys.argv[1:]])
+    with Console(stderr=True).status(f"reading {run}") as status:
+        material, second = _material(run, other, against or [], log=log, data=data, fold=fold)
+        status.update(f"looking at {material.subject.name}")
+        found = (
+            report_on(material, name=str(run), command=command)
+            if second is None
+            else comparison_report(material, second, command=command)
+        )
+        found.page().write(target)
+    if json:
+        from ultr.cli.output import print_json
+
+        print_json(found.as_json() | {"page": str(target)})
+        return
+    typer.echo(found.summary)
+    for sentence in material.missing:
+        typer.echo(f"not shown: {sentence}")
+    typer.echo(f"{target}")
+
+
+def _material(
+    run: Path, other: Path | None, against: list[Path], *, log: Path | None, data: str | None, fold: int | None
+) -> tuple[Material, Model | None]:
+    """All that the report is made of, and the model that the subject is compared with, if there is one."""
+    from dataclasses import replace
+
+    from ultr.reporting import Material, Model, models_of
+
+    first = models_of(run)
+    second = [] if other is None else models_of(other)
+    beside = [Model.load(path) for path in against]
+    models = _named([*first, *second, *beside])
+    missing: list[str] = []
+    clicks, log_name = _log(models, log, missing)
+    judged, judged_name = _judged(models, data, fold, missing)
+    material = Material(
+        models=tuple(models),
+        log=clicks,
+        log_name=log_name,
+        judged=judged,
+        judged_name=judged_name,
+        missing=tuple(missing),
+    )
+    if other is None:
+        return material, None
+    one, two = (
+        replace(material, models=part).subject
+        for part in (material.models[: len(first)], material.models[len(first) : len(first) + len(second)])
+    )
+    pair = (one, two, *material.models[len(first) + len(second) :])
+    return replace(material, models=pair, chosen=one.name), two
+
+
+def _named(models: list[Model]) -> list[Model]:
+    """The models, by their paths where two folders have one name."""
+    from dataclasses import replace
+
+    names = [model.name for model in models]
+    named = [replace(model, name=str(model.folder)) if names.count(model.name) > 1 else model for model in models]
+    if len({model.name for model in named}) < len(named):
+        raise OptionError("a model is given twice; give each of them once")
+    return named
+
+
+def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[ClickLog | None, str]:
+    """The log that is given, or else the first that a model says it learned from and that is still there."""
+    from ultr.data.click_log import ClickLog
+    from ultr.methods.origin import found_from
+
+    origins = [
+        found_from(model.folder, model.manifest.origin.log)
+        for model in models
+        if model.manifest.origin is not None and model.manifest.origin.log is not None
+    ]
+    for path in [str(given)] if given is not None else dict.fromkeys(origins):
+        if given is None and not Path(path).is_dir():
+            continue
+        try:
+            log = ClickLog.load(path)
+            _check_log(models, log, path)
+        except DataError as error:
+            if given is not None:
+                raise
+            missing.append(f"The log {path} cannot be used: {error}.")
+            continue
+        return log, path
+    where = f" {origins[0]} is not there any more." if origins else ""
+    missing.append(f"What the log says is left out.{where} Give it with --log FOLDER.")
+    return None, ""
+
+
+def _check_log(models: list[Model], log: ClickLog, path: str) -> None:
+    for model in models:
+        if tuple(model.manifest.feature_names) != log.feature_names:
+            raise DataError(f"{path} has other features than {model.name}; give the log of its training")
+        factors = tuple((factor.name, factor.levels) for factor in log.factors)
+        if model.ranker.factors_ and model.ranker.factors_ != factors:
+            raise DataError(f"{path} has other bias factors or levels than {model.name}; give the log of its training")
+
+
+def _judged(
+    models: list[Model], given: str | None, fold: int | None, missing: list[str]
+) -> tuple[JudgedLists | None, str]:
+    """The judged lists that are given, or else the test part of the data set that chose weights or trained a bound."""
+    from ultr.data.layouts import LAYOUTS
+    from ultr.data.source import LETOR_LIKE
+    from ultr.methods.origin import found_from
+
+    sources: dict[tuple[str, int, int], bool] = {} if given is None else {(given, fold or 1, 0): True}
+    for model in models:
+        origin = model.manifest.origin
+        if given is not None or origin is None:
+            continue
+        for source in (origin.data, origin.validation):
+            if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS):
+                sources[found_from(model.folder, source), fold or origin.fold, origin.seed] = False
+    for (source, chosen, seed), asked in sources.items():
+        try:
+            judged = options.read_part(source, "test", fold=chosen, seed=seed)
+            for model in models:
+                if tuple(model.manifest.feature_names) != judged.feature_names:
+                    raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")
+        except (UltrError, OSError) as error:
+            if asked:
+                raise
+            missing.append(f"Rankings cannot be measured on {source}: {error}.")
+            continue
+        return judged, source if Path(source).is_file() else f"{source}, test"
+    if not sources:
+        missing.append(
+            "No judged lists are known; give --data NAME=FOLDER or an SVMlight file to measure rankings by labels."
+        )
+    return None, ""

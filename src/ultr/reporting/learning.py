@@ -1,0 +1,72 @@
+"""How training went: loss and validation value of each stage."""
+
+from __future__ import annotations
+
+from ultr.pages import Drawing, Section, Table
+from ultr.reporting import figures
+from ultr.reporting.material import Material
+from ultr.reporting.model import Model
+from ultr.reporting.part import Part
+
+
+def learning(material: Material) -> Part:
+    """The learning curves of all models, those of one stage in one chart."""
+    stages = list(dict.fromkeys(record.stage for model in material.models for record in model.ranker.history_))
+    colours = figures.colours(material.models)
+    drawings: list[Drawing] = []
+    for stage in stages:
+        losses, values = {}, {}
+        for model in material.models:
+            records = [record for record in model.ranker.history_ if record.stage == stage]
+            steps = [record.step for record in records]
+            if records:
+                losses[model.name] = steps, [record.loss for record in records]
+            known = [record for record in records if record.value is not None]
+            if known:
+                values[model.name] = [record.step for record in known], [record.value or 0.0 for record in known]
+        drawings.append(figures.curves(losses, colours, title=f"stage “{stage}”", ylabel="training loss"))
+        if values:
+            drawings.append(
+                figures.curves(values, colours, title=f"stage “{stage}”", ylabel=_value_name(material), best=True)
+            )
+    rows = [row for model in material.models for row in _rows(model)]
+    return Part(
+        "learning",
+        Section(
+            "How training went",
+            text="Each stage of training has a chart of its own; a ring marks the weights that validation chose."
+            if any(record.value is not None for model in material.models for record in model.ranker.history_)
+            else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
+            drawings=drawings,
+            tables=[Table("stages", rows, folded=True)] if rows else [],
+        ),
+        {model.name: [vars(record) for record in model.ranker.history_] for model in material.models},
+    )
+
+
+def _rows(model: Model) -> list[dict[str, str]]:
+    rows = []
+    for stage in dict.fromkeys(record.stage for record in model.ranker.history_):
+        records = [record for record in model.ranker.history_ if record.stage == stage]
+        best = max(
+            (record for record in records if record.value is not None), key=lambda r: r.value or 0.0, default=None
+        )
+        rows.append(
+            {
+                "model": model.name,
+                "stage": stage,
+                "steps": f"{records[-1].step:,}",
+                "last loss": f"{records[-1].loss:.4f}",
+                "best value": "" if best is None else f"{best.value:.4f}",
+                "at step": "" if best is None else f"{best.step:,}",
+            }
+        )
+    return rows
+
+
+def _value_name(material: Material) -> str:
+    """What validation measured, where all models say the same."""
+    kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in material.models}
+    if kinds == {"clicks"}:
+        return "minus held-out loss"
+    return "validation nDCG@10" if not kinds & {None, "clicks", "none"} else "validation value"

@@ -1,0 +1,76 @@
+"""What a report is made of: models, the log they learned from, judged lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ultr.arrays import Doubles
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.evaluation import Evaluation, evaluate
+from ultr.evaluation.unseen import held_out, unseen
+from ultr.reporting.model import Model
+
+MAIN = "nDCG@10"
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Models with what they can be measured on; log and judged lists must have the features of the models."""
+
+    models: tuple[Model, ...]
+    log: ClickLog | None = None
+    log_name: str = "log"
+    judged: JudgedLists | None = None
+    judged_name: str = "judged lists"
+    chosen: str | None = None
+    """The name of the model to look at closely; by default the best one."""
+    missing: tuple[str, ...] = ()
+    """What cannot be shown and how to have it shown, in sentences."""
+
+    @cached_property
+    def evaluations(self) -> dict[str, Evaluation]:
+        """By model; empty without judged lists."""
+        if self.judged is None:
+            return {}
+        return {model.name: evaluate(model.ranker, self.judged) for model in self.models}
+
+    @cached_property
+    def subject(self) -> Model:
+        """What is looked at closely: the chosen one, or else of those that are no bounds the best by labels."""
+        contenders = [model for model in self.models if not model.is_bound] or list(self.models)
+        if self.chosen is not None:
+            return next(model for model in self.models if model.name == self.chosen)
+        if not self.evaluations:
+            return contenders[0]
+        return max(contenders, key=lambda model: self.evaluations[model.name].mean(MAIN))
+
+    @cached_property
+    def click_models(self) -> list[Model]:
+        """Those that learned from clicks, and so know bias factors."""
+        return [model for model in self.models if model.ranker.factors_]
+
+    @cached_property
+    def unseen(self) -> tuple[ClickLog, str] | None:
+        """The part of the log that none of the models was trained on, and what to call it; None without a log."""
+        return None if self.log is None else unseen([model.ranker for model in self.click_models], self.log)
+
+    @cached_property
+    def scores(self) -> Doubles:
+        """The subject's scores of all documents of the log, as candidates of one query."""
+        assert self.log is not None
+        return self.subject.ranker.score(self.log.features).astype(np.float64)
+
+    def trained_on_log(self, model: Model) -> bool:
+        """Whether this is the log that a model learned from, whole or without what was held out."""
+        if self.log is None:
+            return False
+        whole = model.manifest.data_fingerprint == self.log.fingerprint()
+        return whole or held_out(model.ranker, self.log) is not None
+
+    def judged_for(self, question: str) -> str:
+        """What to say where judged lists are missing."""
+        return f"{question} needs judged lists: give --data NAME=FOLDER or an SVMlight file."

@@ -1,0 +1,72 @@
+"""A saved model as a report looks at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from ultr.arrays import Floats, Integers
+from ultr.errors import DataError
+from ultr.methods import load
+from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.estimator import Estimator
+from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.model_file import MANIFEST, Manifest, load_manifest
+
+LOWER, UPPER = ClickBaseline.name, LabelBaseline.name
+
+
+@runtime_checkable
+class Embeddings(Protocol):
+    """A ranker that knows documents, bias factors and queries as vectors of one space."""
+
+    def observation_embeddings(self) -> dict[str, Floats]:
+        """By bias factor, [levels, dimension]."""
+        ...
+
+    def relevance_embeddings(self, features: Floats) -> Floats:
+        """[candidates, dimension]."""
+        ...
+
+    def base_vectors(self, features: Floats, offsets: Integers) -> Floats:
+        """[queries, dimension]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A saved model under the name that a report gives it."""
+
+    name: str
+    folder: Path
+    manifest: Manifest
+    ranker: Estimator
+
+    @classmethod
+    def load(cls, folder: str | Path, *, name: str | None = None) -> Model:
+        """The model of a folder, by default under the folder's own name."""
+        path = Path(folder)
+        return cls(name or path.resolve().name, path, load_manifest(path), load(path))
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is there for the others to be seen against: raw clicks below, labels above."""
+        return self.manifest.method in (LOWER, UPPER)
+
+
+def models_of(folder: str | Path) -> list[Model]:
+    """The model of a folder, or all models right inside it by name."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise DataError(f"there is no folder {folder}; give the folder of a model, or one with several of them inside")
+    if (path / "weights.safetensors").exists():
+        return [Model.load(path)]
+    inside = sorted(
+        each.parent for each in path.glob(f"*/{MANIFEST}") if (each.parent / "weights.safetensors").exists()
+    )
+    if not inside:
+        raise DataError(
+            f"{folder} is no model and has none inside; give a folder that `ultr train` or `ultr demo` wrote"
+        )
+    return [Model.load(each) for each in inside]

@@ -1,0 +1,181 @@
+"""Queries whose order changes most: as they were shown and as a model ranks them, or as two models do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.pages import Section, Table
+from ultr.reporting import figures
+from ultr.reporting.material import Material
+from ultr.reporting.model import Model
+from ultr.reporting.part import Part
+
+EXAMPLES = 4
+LONGEST = 15
+"""Only the first so many documents of a list are shown."""
+MOST_LISTS = 5_000
+"""Of a larger log, the lists with the most impressions are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A list in two orders."""
+
+    query: str
+    impressions: int
+    documents: Integers
+    """In the first order, rows of the log's features."""
+    clicks: Integers
+    grades: tuple[str, ...]
+    """Empty where the log has none."""
+    order: Integers
+    """For each place of the second order, the place of its document in the first."""
+
+    @property
+    def distance(self) -> int:
+        """By how many places all documents move together, Spearman's footrule."""
+        return int(np.abs(self.order - np.arange(len(self.order))).sum())
+
+    def rows(self, sides: tuple[str, str]) -> list[dict[str, str]]:
+        """A row for each place: who stood there, how often it was clicked, who stands there now and from where."""
+        return [
+            {
+                "place": str(place + 1),
+                sides[0]: f"document {self.documents[place]}",
+                "clicks": f"{self.clicks[place]:,}",
+                **({"grade": self.grades[place]} if self.grades else {}),
+                sides[1]: f"document {self.documents[before]}",
+                "move": arrow(int(before) - place),
+            }
+            for place, before in enumerate(self.order)
+        ]
+
+
+def arrow(places: int) -> str:
+    """How far a document moves, up or down.
+
+    >>> arrow(3), arrow(-2), arrow(0)
+    ('▲ 3', '▼ 2', '=')
+    """
+    return "=" if places == 0 else f"{'▲' if places > 0 else '▼'} {abs(places)}"
+
+
+def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int = EXAMPLES) -> list[Moved]:
+    """The lists that two orders differ on most, one for each query, the largest moves first.
+
+    The first order is that of a model, or as shown; equal scores keep their order.
+    """
+    lists = _looked_at(log)
+    rows = ragged.rows_of(lists, log.offsets)
+    offsets = ragged.from_lengths(log.lengths[lists])
+    features = log.features[log.documents[rows]]
+    before = _order(None if first is None else first.ranker.score(features, offsets).astype(np.float64), offsets)
+    after = _order(second.ranker.score(features, offsets).astype(np.float64), offsets)
+    found = []
+    for number, each in enumerate(lists):
+        start, end = int(offsets[number]), int(offsets[number + 1])
+        left, right = before[start:end], after[start:end]
+        places = np.empty(end - start, dtype=np.int64)
+        places[left - start] = np.arange(end - start)
+        shown = rows[left]
+        grades: tuple[str, ...] = ()
+        if log.grades is not None:
+            values = log.grades.values[log.documents[shown]]
+            grades = tuple("" if value < 0 else log.grades.levels[value] for value in values)
+        found.append(
+            Moved(
+                query=str(log.query_ids[log.queries[each]]),
+                impressions=int(log.impressions[each]),
+                documents=log.documents[shown],
+                clicks=log.clicks[shown],
+                grades=grades,
+                order=places[right - start],
+            )
+        )
+    return sorted(found, key=lambda moved: (-moved.distance, -moved.impressions, moved.query))[:count]
+
+
+def orders(material: Material, *, against: Model | None = None) -> Part:
+    """Example queries with both orders side by side."""
+    title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
+    if material.log is None or material.unseen is None:
+        return Part("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
+    log, part = material.unseen
+    subject = material.subject
+    first, second = (None, subject) if against is None else (subject, against)
+    sides = ("as shown", "new order") if first is None else (first.name, second.name)
+    found = [moved for moved in most_moved(log, first, second) if moved.distance]
+    drawings = [
+        figures.moves(
+            [_label(moved, place) for place in range(min(len(moved.order), LONGEST))],
+            [
+                f"d{moved.documents[before]} {arrow(int(before) - place)}"
+                for place, before in enumerate(moved.order[:LONGEST])
+            ],
+            moved.order[:LONGEST].tolist(),
+            sides=sides,
+            title=f"query {_short(moved.query)} · {moved.impressions:,} impressions",
+        )
+        for moved in found
+    ]
+    text = (
+        f"The queries with the largest moves, out of {_scope(part)}. A green line is a document that rises, a dashed red "
+        "one falls; the share on the left is how often it was clicked. Documents are named by their row in the log."
+    )
+    if not found:
+        text = "Both orders are the same for every query."
+    tables = [
+        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
+        for moved in found
+    ]
+    return Part(
+        "orders",
+        Section(title, text, drawings=drawings, tables=tables),
+        {
+            "queries": [
+                {
+                    "query": moved.query,
+                    "impressions": moved.impressions,
+                    "distance": moved.distance,
+                    "first_order": moved.documents.tolist(),
+                    "second_order": moved.documents[moved.order].tolist(),
+                    "clicks": moved.clicks.tolist(),
+                }
+                for moved in found
+            ]
+        },
+    )
+
+
+def _looked_at(log: ClickLog) -> Integers:
+    """The list of each query with the most impressions, of the queries with the most."""
+    order = np.lexsort((-log.impressions, log.queries))
+    firsts = order[np.unique(log.queries[order], return_index=True)[1]]
+    most = firsts[np.argsort(-log.impressions[firsts], kind="stable")][:MOST_LISTS]
+    return most[log.lengths[most] > 1].astype(np.int64)
+
+
+def _order(scores: Doubles | None, offsets: Integers) -> Integers:
+    """Rows of each list from its first to its last by score, or as they are."""
+    if scores is None:
+        return np.arange(offsets[-1])
+    return np.lexsort((-scores, ragged.list_numbers(offsets)))
+
+
+def _label(moved: Moved, place: int) -> str:
+    rate = moved.clicks[place] / moved.impressions
+    return f"{place + 1}. d{moved.documents[place]}  {rate:.0%}"
+
+
+def _short(text: str, most: int = 22) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _scope(part: str) -> str:
+    """The part of the log without what matters only to measures."""
+    return part.partition(",")[0] if ":" in part else part

@@ -1,0 +1,17 @@
+"""A part of a report: for people as a section, for machines as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ultr.pages import Section
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A section of the page with the numbers behind it."""
+
+    name: str
+    section: Section
+    numbers: dict[str, Any]

@@ -1,0 +1,95 @@
+"""Documents, positions and base vectors as directions of one plane, as in the paper's figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data import ragged
+from ultr.pages import Drawing, Section
+from ultr.reporting import figures
+from ultr.reporting.material import Material
+from ultr.reporting.model import Embeddings, Model
+from ultr.reporting.part import Part
+
+MOST_QUERIES = 500
+TITLE = "Documents, positions and base vectors in one plane"
+
+
+def plane(material: Material) -> Part | None:
+    """A scatter for each model that has embeddings of two dimensions or more; None where there is none."""
+    models = [model for model in material.models if isinstance(model.ranker, Embeddings)]
+    if not models:
+        return None
+    scene = _Scene.of(material)
+    if scene is None:
+        return Part("plane", Section(TITLE, advice="This needs documents: give --log or --data."), {})
+    drawings, numbers = [], {}
+    for model in models:
+        drawing, share = scene.drawing(model)
+        if drawing is not None:
+            drawings.append(drawing)
+            numbers[model.name] = {"share_of_two_directions": share}
+    if not drawings:
+        return None
+    text = (
+        f"Each dot is a document of {scene.name}, shaded by its {scene.value_name}. Clicks are the product of a document "
+        "and an observation vector, so a position is a direction: the further a document lies along it, the more it is "
+        "clicked there. A query's documents are ranked along its base vector. Vectors of more than two dimensions are "
+        "shown in the two directions in which the documents differ most."
+    )
+    return Part("plane", Section(TITLE, text, drawings=drawings), numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """Candidates of some queries, and what they are shaded by."""
+
+    name: str
+    features: Floats
+    offsets: Integers
+    values: Doubles
+    value_name: str
+
+    @classmethod
+    def of(cls, material: Material) -> _Scene | None:
+        if material.judged is not None:
+            judged = material.judged.select(np.arange(min(MOST_QUERIES, material.judged.queries)))
+            return cls(material.judged_name, judged.features, judged.offsets, judged.labels.astype(np.float64), "grade")
+        if material.log is None:
+            return None
+        most = np.sort(np.argsort(-material.log.impressions, kind="stable")[:MOST_QUERIES])
+        log = material.log.select(most)
+        features = log.features[log.documents]
+        if log.grades is not None:
+            grades = log.grades.values[log.documents].astype(np.float64)
+            return cls(material.log_name, features, log.offsets, grades, "grade")
+        rates = log.clicks / log.impressions[ragged.list_numbers(log.offsets)]
+        return cls(material.log_name, features, log.offsets, rates, "click rate")
+
+    def drawing(self, model: Model) -> tuple[Drawing | None, float]:
+        """The plane of a model, and how much of its documents' spread lies in it; None for one dimension."""
+        ranker = model.ranker
+        assert isinstance(ranker, Embeddings)
+        relevance = ranker.relevance_embeddings(self.features).astype(np.float64)
+        if relevance.shape[1] < 2:
+            return None, 1.0
+        observation = ranker.observation_embeddings()["position"].astype(np.float64)
+        base = ranker.base_vectors(self.features, self.offsets).astype(np.float64)
+        share, names = 1.0, ("$r_1$", "$r_2$")
+        if relevance.shape[1] > 2:
+            _, sizes, directions = np.linalg.svd(relevance, full_matrices=False)
+            share = float((sizes[:2] ** 2).sum() / (sizes**2).sum())
+            relevance, observation, base = (each @ directions[:2].T for each in (relevance, observation, base))
+            names = ("first direction", "second direction")
+        figure = figures.plane(
+            relevance, self.values, observation, base, title=model.name, value_name=self.value_name, axis_names=names
+        )
+        mean = base.mean(axis=0)
+        turned = np.degrees(np.arctan2(observation[:, 1], observation[:, 0]) - np.arctan2(mean[1], mean[0]))
+        angles = ", ".join(f"{position}: {(angle + 180) % 360 - 180:.0f}°" for position, angle in enumerate(turned, 1))
+        kept = "" if share == 1.0 else f" The two directions hold {share:.0%} of the documents' sum of squares."
+        told = f"{model.name}: directions of the positions from the mean base vector, {angles}.{kept}"
+        return Drawing(figure, told), share

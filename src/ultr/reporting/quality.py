@@ -1,0 +1,145 @@
+"""How good the rankings are: by labels where there are some, by clicks alone where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ultr.data.click_log import ClickLog
+from ultr.evaluation import Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
+from ultr.evaluation.comparison import QUESTIONS, Answer
+from ultr.metrics import bootstrap_ratio
+from ultr.pages import Badge, Point, Section, Table
+from ultr.reporting import figures
+from ultr.reporting.material import MAIN, Material
+from ultr.reporting.model import LOWER, UPPER, Model
+from ultr.reporting.part import Part
+
+TITLE = "How good are the rankings?"
+
+
+def quality(material: Material) -> Part:
+    """Measures with intervals and the subject's lead over the others, or what clicks say."""
+    if material.evaluations:
+        return _by_labels(material, material.evaluations)
+    if material.unseen is None or not material.click_models:
+        return Part("quality", Section(TITLE, advice=material.judged_for("Measuring rankings")), {})
+    return _by_clicks(material, *material.unseen)
+
+
+def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
+    assert material.judged is not None
+    subject, measures = material.subject, list(next(iter(found.values())).values)
+    intervals = {name: {measure: each.interval(measure) for measure in measures} for name, each in found.items()}
+    gaps = _gaps(material, found)
+    rows = [
+        {"model": name}
+        | {measure: each.text("\n") for measure, each in by_measure.items()}
+        | ({"gap closed": f"{gaps[name]:.0%}"} if gaps else {})
+        for name, by_measure in intervals.items()
+    ]
+    tests = {name: found[subject.name].against(found[name], MAIN) for name in found if name != subject.name}
+    leads = [
+        {
+            "against": name,
+            "difference": f"{test.difference:+.4f}",
+            "95 % interval": f"{test.low:+.4f} to {test.high:+.4f}",
+            "p": f"{test.p_value:.4f}",
+        }
+        for name, test in tests.items()
+    ]
+    text = f"Measured on the {material.judged.with_relevant().queries:,} queries of {material.judged_name} that have a relevant document."
+    if gaps:
+        text += " Gap closed: 0 % is training on raw clicks, 100 % is training on labels."
+    tables = [Table("means over queries, 95 % bootstrap intervals", rows)]
+    if leads:
+        tables.append(Table(f"{MAIN} of {subject.name} minus that of the others, query by query", leads))
+    order = dict(sorted(intervals.items(), key=lambda item: item[1][MAIN].mean))
+    drawing = figures.intervals(
+        {name: each[MAIN] for name, each in order.items()}, figures.colours(material.models), measure=MAIN
+    )
+    return Part(
+        "quality",
+        Section(TITLE, text=text, drawings=[drawing], tables=tables),
+        {
+            "judged": material.judged_name,
+            "measures": {name: {m: vars(each) for m, each in by.items()} for name, by in intervals.items()},
+            "lead": {name: vars(test) for name, test in tests.items()},
+            "gap_closed": gaps,
+        },
+    )
+
+
+def _gaps(material: Material, found: dict[str, Evaluation]) -> dict[str, float]:
+    """How far each model is from raw clicks to labels; nothing where one of the bounds is missing."""
+    bounds = {model.manifest.method: found[model.name].mean(MAIN) for model in material.models if model.is_bound}
+    if len(bounds) < 2:
+        return {}
+    return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
+
+
+def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
+    rows, numbers = [], {}
+    for model in material.click_models:
+        fit, queries = click_fit(model.ranker, log), QueryLikelihoods.of(model.ranker, log)
+        likelihood = bootstrap_ratio(queries.list_totals, queries.clicks)
+        rows.append(
+            {
+                "model": model.name,
+                "log-likelihood of a click": f"{likelihood.mean:.4f}\n{likelihood.low:.4f} to {likelihood.high:.4f}",
+                "log-likelihood of a click or skip": f"{fit.log_likelihood:.4f}",
+                "perplexity": f"{fit.perplexity:.4f}",
+            }
+        )
+        numbers[model.name] = {"list_log_likelihood": vars(likelihood), "perplexity": fit.perplexity}
+    text = (
+        f"There are no judged lists, so clicks must tell, on {part}. A click counts among the documents of its list; "
+        "higher is better, and a perplexity of 1 would be perfect. A model may foretell clicks well because it knows "
+        "the bias, so this alone does not prove a better ranking."
+    )
+    rival = _rival(material)
+    section = Section(TITLE, text=text, tables=[Table("clicks foretold, 95 % intervals over queries", rows)])
+    if rival is None:
+        advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
+        return Part("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
+    found = compare(
+        rival.ranker, material.subject.ranker, log, swaps=material.log, names=(rival.name, material.subject.name)
+    )
+    points = [
+        Point(
+            f"{material.subject.name} {question.format(a=rival.name)}",
+            _sentence(answer),
+            _badge(answer, material.subject),
+        )
+        for field, question in QUESTIONS.items()
+        for answer in [getattr(found, field)]
+    ]
+    return Part(
+        "quality",
+        replace(section, advice=found.assumption.sentence, points=points),
+        {
+            "compared_on": part,
+            "clicks": numbers,
+            "against": rival.name,
+            "answers": {
+                field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
+                for field in QUESTIONS
+                for answer in [getattr(found, field)]
+            },
+        },
+    )
+
+
+def _rival(material: Material) -> Model | None:
+    """Whom the subject is compared with: raw clicks if they are there, else the first other model."""
+    others = [model for model in material.click_models if model is not material.subject]
+    return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
+
+
+def _badge(answer: Answer, subject: Model) -> Badge:
+    if answer.winner is None:
+        return Badge(answer.verdict, "unknown")
+    return Badge("yes", "good") if answer.winner == subject.name else Badge("no", "bad")
+
+
+def _sentence(answer: Answer) -> str:
+    return f"{answer.reason[:1].upper()}{answer.reason[1:]}."

@@ -1,0 +1,102 @@
+"""A run as one page, or two runs compared in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ultr.pages import Page
+from ultr.reporting.bias import bias
+from ultr.reporting.click_matrix import click_matrix
+from ultr.reporting.differences import differences
+from ultr.reporting.examination import examination
+from ultr.reporting.learning import learning
+from ultr.reporting.material import MAIN, Material
+from ultr.reporting.model import Model
+from ultr.reporting.orders import orders
+from ultr.reporting.part import Part
+from ultr.reporting.plane import plane
+from ultr.reporting.provenance import provenance, reproduction
+from ultr.reporting.quality import quality
+from ultr.version import __version__
+
+FORMAT = "ultr report 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The parts of a report, one after the other."""
+
+    title: str
+    summary: str
+    command: str
+    parts: tuple[Part, ...]
+
+    def page(self) -> Page:
+        """For people."""
+        return Page(
+            title=self.title,
+            summary=self.summary,
+            sections=[part.section for part in self.parts],
+            footer=f"ultr {__version__}: {self.command}",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            "summary": self.summary,
+            **{part.name.replace(" ", "_"): part.numbers for part in self.parts},
+        }
+
+
+def report(material: Material, *, name: str, command: str) -> Report:
+    """What was trained on what, how good it is, what it learned, what the log is like, and what changes."""
+    parts = (
+        provenance(material),
+        quality(material),
+        learning(material),
+        bias(material),
+        plane(material),
+        click_matrix(material),
+        examination(material),
+        orders(material),
+        reproduction(material, command),
+    )
+    return Report(f"Report on {name}", _summary(material), command, tuple(part for part in parts if part is not None))
+
+
+def comparison_report(material: Material, other: Model, *, command: str) -> Report:
+    """What the subject and another model differ in, how good both are, what both learned, where their orders differ."""
+    parts = (
+        differences(material, other),
+        quality(material),
+        learning(material),
+        bias(material),
+        plane(material),
+        orders(material, against=other),
+        reproduction(material, command),
+    )
+    title = f"{material.subject.name} beside {other.name}"
+    return Report(title, _summary(material), command, tuple(part for part in parts if part is not None))
+
+
+def _summary(material: Material) -> str:
+    """The main result in a sentence or two."""
+    subject, found = material.subject, material.evaluations
+    if not found:
+        return (
+            f"{subject.name} is a ranker by the method {subject.manifest.method}; there are no labels to measure it by."
+        )
+    own = found[subject.name]
+    sentences = [f"{subject.name} has {MAIN} {own.interval(MAIN).text(', 95 % interval ')} on {material.judged_name}."]
+    for model in material.models:
+        if model is subject:
+            continue
+        test = own.against(found[model.name], MAIN)
+        beyond = "beyond chance" if test.low > 0 or test.high < 0 else "within chance"
+        sentences.append(
+            f"{abs(test.difference):.3f} {'above' if test.difference > 0 else 'below'} {model.name}, {beyond}."
+        )
+    return " ".join(sentences)
