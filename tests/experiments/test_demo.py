@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ultr.data.click_log import ClickLog
 from ultr.experiments.demo import run
 from ultr.methods import load
 
 
-def test_the_demo_writes_models_table_and_plot(tmp_path: Path) -> None:
+def test_the_demo_writes_log_models_table_plot_and_report(tmp_path: Path) -> None:
     said: list[str] = []
     result = run(tmp_path / "demo", queries=200, impressions=40_000, steps=30, say=said.append)
     names = ["Click", "Vectorization d=2", "Vectorization d=3", "Labeled"]
@@ -20,3 +21,5 @@ def test_the_demo_writes_models_table_and_plot(tmp_path: Path) -> None:
     assert (tmp_path / "demo" / "demo.svg").read_text().startswith("<?xml")
     assert load(tmp_path / "demo" / "vectorization-3").get_params()["dimension"] == 3
     assert any("ClickLog" in line for line in said)
+    assert "Report on" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert load(tmp_path / "demo" / "click").data_fingerprint_ == ClickLog.load(tmp_path / "demo" / "log").fingerprint()

@@ -11,7 +11,7 @@ from ultr.cli import options
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for models, table and plot.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for log, models, table, plot and report.")] = Path("demo"),
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -21,7 +21,7 @@ def demo(
     Takes two to three minutes on two cores. Example: `ultr demo --out demo`
     """
     from ultr.cli.output import print_json, print_table
-    from ultr.experiments.demo import run
+    from ultr.experiments.demo import REPORT, run
 
     result = run(out, seed=seed, overwrite=overwrite, say=lambda line: typer.echo(line, err=True))
     if json:
@@ -29,3 +29,4 @@ def demo(
         return
     print_table(result.rows(separator="\n"), title="nDCG on held-out judged queries, 95 % intervals over queries")
     typer.echo(f"gap closed: 0 % is training on raw clicks, 100 % is training on labels\n{out}: models, results, plot")
+    typer.echo(f"{out / REPORT}: what was trained, how good it is and what it learned, as a page")

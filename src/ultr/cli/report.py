@@ -182,7 +182,7 @@ def _judged(
                 raise
             missing.append(f"Rankings cannot be measured on {source}: {error}.")
             continue
-        return judged, source if Path(source).is_file() else f"{source}, test"
+        return judged, source if Path(source).is_file() else f"the test part of {source}"
     if not sources:
         missing.append(
             "No judged lists are known; give --data NAME=FOLDER or an SVMlight file to measure rankings by labels."

@@ -23,13 +23,13 @@ class Trained(Protocol):
 
 def unseen(rankers: Sequence[Trained], log: ClickLog) -> tuple[ClickLog, str]:
     """The part of the log that no ranker was trained on, and a phrase that names it."""
-    everything = log.fingerprint()
-    held = [found for ranker in rankers if (found := held_out(ranker, log)) is not None]
-    if not held and all(ranker.data_fingerprint_ != everything for ranker in rankers):
-        return log, f"all {len(np.unique(log.queries)):,} queries of the log"
     seen = "all queries, on which a model was trained: values and likelihoods are too good, use another log"
+    everything = log.fingerprint()
     if any(ranker.data_fingerprint_ == everything for ranker in rankers):
         return log, seen
+    held = [found for ranker in rankers if (found := held_out(ranker, log)) is not None]
+    if not held:
+        return log, f"all {len(np.unique(log.queries)):,} queries of the log"
     if all(by == "query" for by, _ in held):
         kept = np.logical_and.reduce([np.isin(log.queries, part.queries) for _, part in held])
         count = len(np.unique(log.queries[kept]))

@@ -18,10 +18,12 @@ from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.reporting import Material, models_of, report
 from ultr.simulation.log import simulate
 
 FORMAT = "ultr demo 1"
 MAIN = "nDCG@10"
+REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def run(
     overwrite: bool = False,
     say: Callable[[str], object] = str,
 ) -> DemoResult:
-    """Train four rankers on one simulated log, measure them, and write models, table and plot to `out`."""
+    """Train four rankers on one simulated log, measure them, and write log, models, table, plot and report to `out`."""
     check_new_folder(out, overwrite=overwrite)
     say("generating judged lists and trust-bias clicks ...")
     data = letor_like(train_queries=queries, validation_queries=500, test_queries=2_000, seed=seed)
@@ -88,17 +90,18 @@ def run(
         "Labeled": LabelBaseline(**options),
     }
     source = f"letor-like={queries}"
-    origin = Origin(command=f"ultr demo --seed {seed}", log="../log", data=source, validation=source, seed=seed)
+    clicks = Origin(command=f"ultr demo --seed {seed}", log="../log", validation=source, seed=seed)
+    labels = clicks.model_copy(update={"log": None, "data": source})
     evaluations, seconds = {}, {}
     with new_folder(out, overwrite=overwrite) as draft:
         log.save(draft / "log")
         for name, ranker in rankers.items():
             started = time.perf_counter()
-            learned = data.train if isinstance(ranker, LabelBaseline) else log
-            ranker.fit(learned, validation=data.validation, progress=True)
+            judged = isinstance(ranker, LabelBaseline)
+            ranker.fit(data.train if judged else log, validation=data.validation, progress=True)
             seconds[name] = time.perf_counter() - started
             evaluations[name] = evaluate(ranker, data.test)
-            ranker.save(draft / name.lower().replace(" d=", "-"), origin=origin)
+            ranker.save(draft / name.lower().replace(" d=", "-"), origin=labels if judged else clicks)
         result = DemoResult(evaluations, seconds)
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
@@ -106,4 +109,13 @@ def run(
         figure = plots.demo(evaluations, plane.observation_embeddings()["position"], measure=MAIN)
         figure.savefig(draft / "demo.svg")
         figure.savefig(draft / "demo.png", dpi=150)
+    say("writing the report ...")
+    material = Material(
+        models=tuple(models_of(out)),
+        log=log,
+        log_name=str(Path(out) / "log"),
+        judged=data.test,
+        judged_name=f"the test part of {source}",
+    )
+    report(material, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
     return result

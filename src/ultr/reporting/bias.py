@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.pages import Drawing, Section, Table
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting import figures
 from ultr.reporting.material import Material
-from ultr.reporting.model import Embeddings, Model
+from ultr.reporting.model import Embeddings
 from ultr.reporting.part import Part
 from ultr.seeding import generator
 
@@ -38,13 +39,14 @@ def bias(material: Material) -> Part:
         columns: dict[str, Doubles] = {}
         if sample is not None:
             rivals = [model for model in material.click_models if (name, names) in model.ranker.factors_]
-            overall = {model.name: _mean(model.ranker.click_ratios(sample, name)) for model in rivals}
+            ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
+            overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
                 figures.levels(
                     overall, names, colours, factor=name, ylabel="clicks over the first", title="all documents"
                 )
             )
-            groups = _by_score(subject, sample, material.scores, name)
+            groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
             if _differ(groups):
                 differ = True
                 title = f"{subject.name}, by score"
@@ -90,19 +92,17 @@ def _section(material: Material, drawings: list[Drawing | None], tables: list[Ta
 
 
 def _sample(log: ClickLog) -> ClickLog:
-    """Some lists of the log, drawn by their impressions."""
-    if log.lists <= MOST_LISTS:
-        return log
-    shares = log.impressions / log.impressions.sum()
-    likely = min(MOST_LISTS, int(np.count_nonzero(shares)))
-    return log.select(np.sort(generator(0, "report").choice(log.lists, size=likely, replace=False, p=shares)))
+    """Some lists of the log, drawn by their impressions, with the features of no other documents."""
+    if log.lists > MOST_LISTS:
+        shares = log.impressions / log.impressions.sum()
+        log = log.select(np.sort(generator(0, "report").choice(log.lists, size=MOST_LISTS, replace=False, p=shares)))
+    rows, documents = np.unique(log.documents, return_inverse=True)
+    return replace(log, features=log.features[rows], documents=documents, grades=None)
 
 
-def _by_score(model: Model, log: ClickLog, scores: Doubles, factor: str) -> dict[str, Doubles]:
+def _by_score(ratios: Doubles, scores: Floats) -> dict[str, Doubles]:
     """The ratios of the lowest, middle and highest third of the shown documents by score."""
-    ratios, shown = model.ranker.click_ratios(log, factor), scores[log.documents]
-    bounds = np.quantile(shown, [1 / 3, 2 / 3])
-    groups = np.searchsorted(bounds, shown)
+    groups = np.searchsorted(np.quantile(scores, [1 / 3, 2 / 3]), scores)
     return {name: _mean(ratios[groups == number]) for number, name in enumerate(GROUPS) if (groups == number).any()}
 
 

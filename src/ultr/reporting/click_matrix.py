@@ -16,7 +16,7 @@ GROUPS = 5
 
 
 def click_matrix(material: Material) -> Part:
-    """The matrix by the log's grades if it has some, else by groups of the subject's scores, with its singular values."""
+    """The matrix by the log's grades, or by groups of the subject's scores, with its singular values."""
     title = "The click matrix"
     log = material.log
     if log is None:
@@ -36,20 +36,22 @@ def click_matrix(material: Material) -> Part:
     rows, columns = [names[row] for row in kept], [log.factors[0].levels[place] for place in places]
     left, axes = blank(NARROW, 0.3 * len(rates) + 1.2)
     draw_rates(axes, rates, rows=rows, columns=columns, ylabel=what)
+    axes.set_title("click rates", loc="left", fontsize=10)
     right, axes = blank(NARROW, 0.3 * len(rates) + 1.2)
     draw_singular_values(axes, values)
+    axes.set_title("singular values", loc="left", fontsize=10)
     told = ", ".join(f"{value:.3f}" for value in values)
     share = values[0] ** 2 / (values**2).sum()
     source = (
         "Groups are the grades that a judge gave the documents"
         if graded
-        else f"The log has no grades, so groups are fifths of the impressions by the scores of {material.subject.name}, "
-        "from the lowest, 1, to the highest"
+        else "The log has no grades, so groups are fifths of the impressions, from the lowest to the highest scores of "
+        f"{material.subject.name}"
     )
     text = (
-        f"{source}. If clicks were relevance times observation, two numbers, all singular values but the first would be "
-        f"0; the first holds {share:.1%} of the sum of squares. Noise alone makes the others more than 0, and the better "
-        "documents of a group may stand higher: the examination below tests it with care."
+        f"{source}. If clicks were relevance times observation, two numbers, all singular values but the first would "
+        f"be 0; the first holds {share:.1%} of the sum of squares. Noise alone makes the others more than 0, and the "
+        "better documents of a group may stand higher: the examination below tests it with care."
     )
     table = [
         {what: row} | {column: f"{rate:.4f}" for column, rate in zip(columns, by, strict=True)}

@@ -20,7 +20,10 @@ MOST_LEVELS = 30
 MOST_DOTS = 3_000
 MOST_BASES = 150
 _PALETTE = (BLUE, ORANGE, PURPLE, RED)
-_STYLES = ("-", "--", "-.", ":")
+_STYLES = {ORANGE: "--", PURPLE: "-.", RED: ":"}
+"""Lines of one colour have one style, so that they can be told apart on paper too."""
+_SHADES = ("#e3b34f", "#7fae6a", "#3f9a95", "#3b6fb6", "#7b52ab")
+"""From low to high, all of them visible on white and on black."""
 
 Curve = tuple[Sequence[float], Sequence[float]]
 
@@ -58,8 +61,8 @@ def curves(
 ) -> Drawing:
     """A curve over the steps for each name, with a ring around its highest point if asked for."""
     figure, axes = blank(NARROW, 2.7)
-    for number, (name, (steps, values)) in enumerate(found.items()):
-        axes.plot(steps, values, _STYLES[number % len(_STYLES)], color=colours[name], linewidth=1.6, label=name)
+    for name, (steps, values) in found.items():
+        axes.plot(steps, values, _STYLES.get(colours[name], "-"), color=colours[name], linewidth=1.6, label=name)
         if best:
             top = int(np.argmax(values))
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
@@ -89,8 +92,8 @@ def levels(
     figure, axes = blank(NARROW, 2.9)
     places = np.arange(len(names))
     ordered = factor == "position"
-    for number, (name, values) in enumerate(found.items()):
-        style = _STYLES[number % len(_STYLES)] if ordered else ""
+    for name, values in found.items():
+        style = _STYLES.get(colours[name], "-") if ordered else ""
         axes.plot(places, values, f"o{style}", color=colours[name], markersize=4, linewidth=1.6, label=name)
     crowded = len(names) > 15
     shown = places[:: 5 if crowded else 1]
@@ -121,17 +124,19 @@ def plane(
     All are [..., 2]; only directions matter for positions and base vectors, so both reach as far as the documents.
     """
     import matplotlib as mpl
+    from matplotlib.colors import LinearSegmentedColormap
 
     figure, axes = blank(NARROW, 3.7)
+    shades = LinearSegmentedColormap.from_list("grades", _SHADES)
     random = np.random.default_rng(0)
     shown = random.permutation(len(relevance))[:MOST_DOTS]
     dots = axes.scatter(
-        *relevance[shown].T, c=values[shown], s=6, cmap="viridis_r", alpha=0.6, linewidths=0, rasterized=True
+        *relevance[shown].T, c=values[shown], s=6, cmap=shades, alpha=0.7, linewidths=0, rasterized=True
     )
     reach = float(np.quantile(np.linalg.norm(relevance, axis=1), 0.98))
-    shades = mpl.colormaps["autumn"](np.linspace(0, 0.6, len(observation)))
+    reds = mpl.colormaps["autumn"](np.linspace(0, 0.6, len(observation)))
     marked = _apart(observation)
-    for position, (vector, colour) in enumerate(zip(observation, shades, strict=True), start=1):
+    for position, (vector, colour) in enumerate(zip(observation, reds, strict=True), start=1):
         end = vector / np.linalg.norm(vector) * reach
         axes.plot([-end[0], end[0]], [-end[1], end[1]], ":", color=colour, linewidth=1.2, zorder=3)
         if position - 1 in marked:
@@ -142,7 +147,7 @@ def plane(
     mean = base.mean(axis=0)
     end = mean / np.linalg.norm(mean) * reach
     axes.plot([-end[0], end[0]], [-end[1], end[1]], "-", color="black", linewidth=1.5, zorder=3, label="their mean")
-    axes.plot([], [], ":", color=shades[0], label="positions")
+    axes.plot([], [], ":", color=reds[0], label="positions")
     ticks = np.unique(values) if len(np.unique(values)) <= 10 else None
     figure.colorbar(dots, ax=axes, label=value_name, ticks=ticks, shrink=0.8)
     axes.set_xlabel(axis_names[0])
@@ -156,19 +161,19 @@ def plane(
 def moves(
     left: Sequence[str], right: Sequence[str], order: Sequence[int], *, sides: tuple[str, str], title: str
 ) -> Drawing:
-    """Two orders of the same documents with a line for each: `order[i]` is the place on the left of the i-th right one."""
+    """Two orders of the same documents with a line for each; `order` has the place on the left of each on the right."""
     count = len(order)
     figure, axes = blank(NARROW, 0.27 * count + 0.75)
     for place, before in enumerate(order):
         colour, style = (GREEN, "-") if before > place else (RED, "--") if before < place else (GREY, "-")
         axes.plot([0, 1], [before, place], style, color=colour, linewidth=1 + min(abs(before - place), 6) / 3)
     for place, text in enumerate(left):
-        axes.annotate(text, (-0.03, place), ha="right", va="center", fontsize=8)
+        axes.annotate(text, (-0.03, place), ha="right", va="center", fontsize=9)
     for place, text in enumerate(right):
-        axes.annotate(text, (1.03, place), ha="left", va="center", fontsize=8)
+        axes.annotate(text, (1.03, place), ha="left", va="center", fontsize=9)
     for x, side, where in ((0, sides[0], "right"), (1, sides[1], "left")):
-        axes.annotate(side, (x, -1), ha=where, va="center", fontsize=8, fontweight="bold")
-    axes.set_xlim(-1.15, 2.25)
+        axes.annotate(side, (x, -1), ha=where, va="center", fontsize=9, fontweight="bold")
+    axes.set_xlim(-0.95, 1.85)
     axes.set_ylim(count - 0.5, -1.5)
     axes.set_axis_off()
     axes.set_title(title, loc="left", fontsize=10)

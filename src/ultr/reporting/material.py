@@ -12,6 +12,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.unseen import held_out, unseen
+from ultr.metrics import PairedTest
 from ultr.reporting.model import Model
 
 MAIN = "nDCG@10"
@@ -49,6 +50,13 @@ class Material:
         return max(contenders, key=lambda model: self.evaluations[model.name].mean(MAIN))
 
     @cached_property
+    def leads(self) -> dict[str, PairedTest]:
+        """How much higher the main measure of the subject is than that of each other model; empty without labels."""
+        own = self.evaluations.get(self.subject.name)
+        others = {} if own is None else self.evaluations
+        return {name: own.against(each, MAIN) for name, each in others.items() if own is not None and each is not own}
+
+    @cached_property
     def click_models(self) -> list[Model]:
         """Those that learned from clicks, and so know bias factors."""
         return [model for model in self.models if model.ranker.factors_]
@@ -68,9 +76,10 @@ class Material:
         """Whether this is the log that a model learned from, whole or without what was held out."""
         if self.log is None:
             return False
-        whole = model.manifest.data_fingerprint == self.log.fingerprint()
+        whole = model.manifest.data_fingerprint == self._fingerprint
         return whole or held_out(model.ranker, self.log) is not None
 
-    def judged_for(self, question: str) -> str:
-        """What to say where judged lists are missing."""
-        return f"{question} needs judged lists: give --data NAME=FOLDER or an SVMlight file."
+    @cached_property
+    def _fingerprint(self) -> str:
+        assert self.log is not None
+        return self.log.fingerprint()

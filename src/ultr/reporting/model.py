@@ -56,7 +56,7 @@ class Model:
 
 
 def models_of(folder: str | Path) -> list[Model]:
-    """The model of a folder, or all models right inside it by name."""
+    """The model of a folder, or all models right inside it: the bounds around the others, which go by name."""
     path = Path(folder)
     if not path.is_dir():
         raise DataError(f"there is no folder {folder}; give the folder of a model, or one with several of them inside")
@@ -69,4 +69,7 @@ def models_of(folder: str | Path) -> list[Model]:
         raise DataError(
             f"{folder} is no model and has none inside; give a folder that `ultr train` or `ultr demo` wrote"
         )
-    return [Model.load(each) for each in inside]
+    # Raw clicks first and labels last, as from the lower to the upper bound.
+    return sorted(
+        map(Model.load, inside), key=lambda model: (model.manifest.method == UPPER) - (model.manifest.method == LOWER)
+    )

@@ -124,8 +124,8 @@ def orders(material: Material, *, against: Model | None = None) -> Part:
         for moved in found
     ]
     text = (
-        f"The queries with the largest moves, out of {_scope(part)}. A green line is a document that rises, a dashed red "
-        "one falls; the share on the left is how often it was clicked. Documents are named by their row in the log."
+        f"The queries with the largest moves, out of {_scope(part)}. A green line is a document that rises, a dashed "
+        "red one falls; the share on the left is how often it was clicked. Documents are named by their row in the log."
     )
     if not found:
         text = "Both orders are the same for every query."

@@ -35,10 +35,10 @@ def plane(material: Material) -> Part | None:
     if not drawings:
         return None
     text = (
-        f"Each dot is a document of {scene.name}, shaded by its {scene.value_name}. Clicks are the product of a document "
-        "and an observation vector, so a position is a direction: the further a document lies along it, the more it is "
-        "clicked there. A query's documents are ranked along its base vector. Vectors of more than two dimensions are "
-        "shown in the two directions in which the documents differ most."
+        f"Each dot is a document of {scene.name}, shaded by its {scene.value_name}. Clicks are the product of a "
+        "document and an observation vector, so a position is a direction: the further a document lies along it, the "
+        "more it is clicked there. A query's documents are ranked along its base vector. Vectors of more than two "
+        "dimensions are shown in the two directions in which the documents differ most."
     )
     return Part("plane", Section(TITLE, text, drawings=drawings), numbers)
 

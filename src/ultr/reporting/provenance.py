@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ultr.methods.description import summary
@@ -13,21 +13,34 @@ from ultr.reporting.model import Model
 from ultr.reporting.part import Part
 from ultr.version import __version__
 
+MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
+"""What is shown at once; the rest is folded."""
+SHORT = 12
+"""So many letters of a fingerprint are enough to tell two apart."""
+
 
 def provenance(material: Material) -> Part:
     """Method, options, data, seeds, versions and fingerprints of each model."""
     facts = {model.name: facts_of(model) for model in material.models}
     names = list(dict.fromkeys(fact for each in facts.values() for fact in each))
-    rows = [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in names]
+
+    def rows(chosen: Iterable[str]) -> list[dict[str, str]]:
+        return [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in chosen]
+
     features = [{"feature": name} for name in material.subject.manifest.feature_names]
-    text = " ".join(f"{model.name}: {summary(type(model.ranker))}" for model in material.models if not model.is_bound)
     return Part(
         "models",
         Section(
             "What was trained on what",
-            text=" ".join([text, _about_log(material), _about_judged(material)]).strip(),
+            text=" ".join([*_methods(material), _about_log(material), _about_judged(material)]).strip(),
             advice=" ".join([*_misfits(material), *material.missing]),
-            tables=[Table("", rows), Table(f"the {len(features)} features", features, folded=True)],
+            tables=[
+                Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
+                Table(
+                    "all options, versions and fingerprints", rows(f for f in names if f not in MAIN_FACTS), folded=True
+                ),
+                Table(f"the {len(features)} features", features, folded=True),
+            ],
         ),
         {
             "models": {
@@ -38,6 +51,13 @@ def provenance(material: Material) -> Part:
             "log_is_that_of": [model.name for model in material.click_models if material.trained_on_log(model)],
         },
     )
+
+
+def _methods(material: Material) -> Iterator[str]:
+    """What each method does, once."""
+    told = {summary(type(model.ranker)): model.manifest.method for model in material.models if not model.is_bound}
+    for sentence, method in told.items():
+        yield f"{method}: {sentence}"
 
 
 def facts_of(model: Model) -> dict[str, str]:
@@ -54,8 +74,8 @@ def facts_of(model: Model) -> dict[str, str]:
         facts["learned from"] = "" if source is None else found_from(model.folder, source)
         chosen = "held-out clicks" if origin.validation == "clicks" else origin.validation
         facts["weights chosen by"] = f"{chosen}, by {origin.hold_out}" if origin.hold_out else chosen
-    facts["training data"] = manifest.data_fingerprint
-    facts["weights"] = manifest.weights_digest
+    facts["training data"] = manifest.data_fingerprint[:SHORT]
+    facts["weights"] = manifest.weights_digest[:SHORT]
     return facts | {
         f"version of {name}" if name != "threads" else name: text for name, text in manifest.versions.items()
     }
@@ -68,8 +88,8 @@ def reproduction(material: Material, command: str) -> Part:
     )
     silent = [model.name for model in material.models if model.manifest.origin is None]
     text = (
-        "The same seed gives the same weights bit for bit, on the same data with the versions and the number of threads "
-        "that stand above."
+        "The same seed gives the same weights bit for bit on the same data, with the versions and the number of "
+        "threads that stand above."
     )
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
@@ -110,4 +130,4 @@ def _misfits(material: Material) -> Sequence[str]:
 
 
 def _written(value: Any) -> str:
-    return " × ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

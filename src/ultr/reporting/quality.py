@@ -22,7 +22,7 @@ def quality(material: Material) -> Part:
     if material.evaluations:
         return _by_labels(material, material.evaluations)
     if material.unseen is None or not material.click_models:
-        return Part("quality", Section(TITLE, advice=material.judged_for("Measuring rankings")), {})
+        return Part("quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {})
     return _by_clicks(material, *material.unseen)
 
 
@@ -37,7 +37,6 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
         | ({"gap closed": f"{gaps[name]:.0%}"} if gaps else {})
         for name, by_measure in intervals.items()
     ]
-    tests = {name: found[subject.name].against(found[name], MAIN) for name in found if name != subject.name}
     leads = [
         {
             "against": name,
@@ -45,9 +44,10 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
             "95 % interval": f"{test.low:+.4f} to {test.high:+.4f}",
             "p": f"{test.p_value:.4f}",
         }
-        for name, test in tests.items()
+        for name, test in material.leads.items()
     ]
-    text = f"Measured on the {material.judged.with_relevant().queries:,} queries of {material.judged_name} that have a relevant document."
+    queries = f"{material.judged.with_relevant().queries:,}"
+    text = f"Measured on the {queries} queries of {material.judged_name} that have a relevant document."
     if gaps:
         text += " Gap closed: 0 % is training on raw clicks, 100 % is training on labels."
     tables = [Table("means over queries, 95 % bootstrap intervals", rows)]
@@ -63,7 +63,7 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
         {
             "judged": material.judged_name,
             "measures": {name: {m: vars(each) for m, each in by.items()} for name, by in intervals.items()},
-            "lead": {name: vars(test) for name, test in tests.items()},
+            "lead": {name: vars(test) for name, test in material.leads.items()},
             "gap_closed": gaps,
         },
     )

@@ -84,19 +84,16 @@ def comparison_report(material: Material, other: Model, *, command: str) -> Repo
 
 def _summary(material: Material) -> str:
     """The main result in a sentence or two."""
-    subject, found = material.subject, material.evaluations
-    if not found:
-        return (
-            f"{subject.name} is a ranker by the method {subject.manifest.method}; there are no labels to measure it by."
-        )
-    own = found[subject.name]
-    sentences = [f"{subject.name} has {MAIN} {own.interval(MAIN).text(', 95 % interval ')} on {material.judged_name}."]
-    for model in material.models:
-        if model is subject:
-            continue
-        test = own.against(found[model.name], MAIN)
-        beyond = "beyond chance" if test.low > 0 or test.high < 0 else "within chance"
-        sentences.append(
-            f"{abs(test.difference):.3f} {'above' if test.difference > 0 else 'below'} {model.name}, {beyond}."
-        )
-    return " ".join(sentences)
+    name = material.subject.name
+    if not material.evaluations:
+        method = material.subject.manifest.method
+        return f"{name} is a ranker by the method {method}; there are no labels to measure it by."
+    own = material.evaluations[name].interval(MAIN)
+    interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
+    sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {material.judged_name} ({interval})"
+    leads = [
+        f"{abs(test.difference):.3f} {'above' if test.difference > 0 else 'below'} {other}"
+        f" ({'beyond' if test.low > 0 or test.high < 0 else 'within'} chance)"
+        for other, test in material.leads.items()
+    ]
+    return f"{sentence}: {', '.join(leads)}." if leads else f"{sentence}."
