@@ -30,18 +30,15 @@ def unseen(rankers: Sequence[Trained], log: ClickLog) -> tuple[ClickLog, str]:
     held = [found for ranker in rankers if (found := held_out(ranker, log)) is not None]
     if not held:
         return log, f"all {len(np.unique(log.queries)):,} queries of the log"
+    who = {1: "the model was not", 2: "neither model was"}.get(len(rankers), "no model was")
     if all(by == "query" for by, _ in held):
         kept = np.logical_and.reduce([np.isin(log.queries, part.queries) for _, part in held])
         count = len(np.unique(log.queries[kept]))
-        return (
-            (log.select(kept), f"the {count:,} queries of the log that neither model was trained on")
-            if count
-            else (log, seen)
-        )
+        return (log.select(kept), f"the {count:,} queries of the log that {who} trained on") if count else (log, seen)
     (by, part), *others = held
     if any(other.fingerprint() != part.fingerprint() for _, other in others):
         return log, seen
-    return part, f"the {'pages' if by == 'page' else 'end'} of the log that neither model was trained on"
+    return part, f"the {'pages' if by == 'page' else 'end'} of the log that {who} trained on"
 
 
 def held_out(ranker: Trained, log: ClickLog) -> tuple[str, ClickLog] | None:

@@ -22,8 +22,9 @@ MOST_LISTS = 1_000
 """Ratios are averaged over so many lists of the log at most."""
 GROUPS = {"lowest third": ORANGE, "middle third": PURPLE, "highest third": BLUE}
 """Of the documents by score, with the colours of their curves."""
+RATIO = "clicks over the first"
 ALIKE = 0.02
-"""Curves of groups that differ by less are one."""
+"""Curves of groups that differ by less everywhere are one."""
 
 
 def bias(material: Material) -> Part:
@@ -42,16 +43,14 @@ def bias(material: Material) -> Part:
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
-                figures.levels(
-                    overall, names, colours, factor=name, ylabel="clicks over the first", title="all documents"
-                )
+                figures.levels(overall, names, colours, factor=name, ylabel=RATIO, title="all documents", ratios=True)
             )
             groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
             if _differ(groups):
                 differ = True
                 title = f"{subject.name}, by score"
                 drawings.append(
-                    figures.levels(groups, names, GROUPS, factor=name, ylabel="clicks over the first", title=title)
+                    figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
                 )
             columns |= overall | groups
         if isinstance(subject.ranker, Embeddings):
@@ -114,7 +113,7 @@ def _mean(ratios: Doubles) -> Doubles:
 
 def _differ(groups: Mapping[str, Doubles]) -> bool:
     values = np.stack(list(groups.values()))
-    return bool((np.ptp(values, axis=0) > ALIKE * values.mean(axis=0)).any())
+    return bool((np.ptp(values, axis=0) > ALIKE).any())
 
 
 def _cycled(count: int) -> list[str]:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 30
 """More levels of a bias factor than this are not drawn."""
+FEW = 5
+"""Curves of so few points show them."""
 MOST_DOTS = 3_000
 MOST_BASES = 150
 _PALETTE = (BLUE, ORANGE, PURPLE, RED)
 _STYLES = {ORANGE: "--", PURPLE: "-.", RED: ":"}
 """Lines of one colour have one style, so that they can be told apart on paper too."""
+_MARKS = {ORANGE: "s", PURPLE: "D", RED: "^", GREY: "v"}
 _SHADES = ("#e3b34f", "#7fae6a", "#3f9a95", "#3b6fb6", "#7b52ab")
 """From low to high, all of them visible on white and on black."""
 
@@ -62,7 +65,8 @@ def curves(
     """A curve over the steps for each name, with a ring around its highest point if asked for."""
     figure, axes = blank(NARROW, 2.7)
     for name, (steps, values) in found.items():
-        axes.plot(steps, values, _STYLES.get(colours[name], "-"), color=colours[name], linewidth=1.6, label=name)
+        style = f"{'' if len(steps) > FEW else 'o'}{_STYLES.get(colours[name], '-')}"
+        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=name)
         if best:
             top = int(np.argmax(values))
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
@@ -85,6 +89,7 @@ def levels(
     factor: str,
     ylabel: str,
     title: str,
+    ratios: bool = False,
 ) -> Drawing | None:
     """A value for each level of a bias factor, one curve for each name; None if there are too many to tell apart."""
     if not 1 < len(names) <= MOST_LEVELS:
@@ -93,8 +98,12 @@ def levels(
     places = np.arange(len(names))
     ordered = factor == "position"
     for name, values in found.items():
-        style = _STYLES.get(colours[name], "-") if ordered else ""
-        axes.plot(places, values, f"o{style}", color=colours[name], markersize=4, linewidth=1.6, label=name)
+        style = f"o{_STYLES.get(colours[name], '-')}" if ordered else _MARKS.get(colours[name], "o")
+        axes.plot(places, values, style, color=colours[name], markersize=4 if ordered else 7, linewidth=1.6, label=name)
+    axes.margins(x=0.05 if ordered else 0.25)
+    if ratios:
+        axes.axhline(1, color=GREY, linewidth=0.8, zorder=0)
+        axes.set_ylim(bottom=0)
     crowded = len(names) > 15
     shown = places[:: 5 if crowded else 1]
     slanted = max(map(len, names)) > 4 and len(names) > 3

@@ -103,13 +103,12 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
 def orders(material: Material, *, against: Model | None = None) -> Part:
     """Example queries with both orders side by side."""
     title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
-    if material.log is None or material.unseen is None:
+    if material.log is None:
         return Part("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
-    log, part = material.unseen
     subject = material.subject
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (first.name, second.name)
-    found = [moved for moved in most_moved(log, first, second) if moved.distance]
+    found = [moved for moved in most_moved(material.log, first, second) if moved.distance]
     drawings = [
         figures.moves(
             [_label(moved, place) for place in range(min(len(moved.order), LONGEST))],
@@ -124,8 +123,9 @@ def orders(material: Material, *, against: Model | None = None) -> Part:
         for moved in found
     ]
     text = (
-        f"The queries with the largest moves, out of {_scope(part)}. A green line is a document that rises, a dashed "
-        "red one falls; the share on the left is how often it was clicked. Documents are named by their row in the log."
+        "The queries with the largest moves, each with its most frequent list. A green line is a document that rises, "
+        "a dashed red one falls; the share on the left is how often it was clicked. Documents are named by their row "
+        "in the log."
     )
     if not found:
         text = "Both orders are the same for every query."
@@ -174,8 +174,3 @@ def _label(moved: Moved, place: int) -> str:
 
 def _short(text: str, most: int = 22) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _scope(part: str) -> str:
-    """The part of the log without what matters only to measures."""
-    return part.partition(",")[0] if ":" in part else part

@@ -15,6 +15,7 @@ from ultr.reporting.model import LOWER, UPPER, Model
 from ultr.reporting.part import Part
 
 TITLE = "How good are the rankings?"
+_TONES = {"yes": "good", "no": "bad"}
 
 
 def quality(material: Material) -> Part:
@@ -104,26 +105,17 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
     found = compare(
         rival.ranker, material.subject.ranker, log, swaps=material.log, names=(rival.name, material.subject.name)
     )
-    points = [
-        Point(
-            f"{material.subject.name} {question.format(a=rival.name)}",
-            _sentence(answer),
-            _badge(answer, material.subject),
-        )
-        for field, question in QUESTIONS.items()
-        for answer in [getattr(found, field)]
-    ]
+    answers = {field: getattr(found, field) for field in QUESTIONS}
     return Part(
         "quality",
-        replace(section, advice=found.assumption.sentence, points=points),
+        replace(section, advice=found.assumption.sentence, points=_points(answers, rival, material.subject)),
         {
             "compared_on": part,
             "clicks": numbers,
             "against": rival.name,
             "answers": {
                 field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
-                for field in QUESTIONS
-                for answer in [getattr(found, field)]
+                for field, answer in answers.items()
             },
         },
     )
@@ -135,11 +127,17 @@ def _rival(material: Material) -> Model | None:
     return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
 
 
-def _badge(answer: Answer, subject: Model) -> Badge:
-    if answer.winner is None:
-        return Badge(answer.verdict, "unknown")
-    return Badge("yes", "good") if answer.winner == subject.name else Badge("no", "bad")
-
-
-def _sentence(answer: Answer) -> str:
-    return f"{answer.reason[:1].upper()}{answer.reason[1:]}."
+def _points(answers: dict[str, Answer], rival: Model, subject: Model) -> list[Point]:
+    """The answers with their reasons; those with one reason stand together."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for field, answer in answers.items():
+        told = "yes" if answer.winner == subject.name else "no" if answer.winner else answer.verdict
+        by_reason.setdefault((told, answer.reason), []).append(QUESTIONS[field].format(a=rival.name))
+    return [
+        Point(
+            f"{subject.name} {', '.join(asked)}",
+            f"{reason[:1].upper()}{reason[1:]}.",
+            Badge(told, _TONES.get(told, "unknown")),
+        )
+        for (told, reason), asked in by_reason.items()
+    ]

@@ -53,9 +53,10 @@ class Report:
 
 def report(material: Material, *, name: str, command: str) -> Report:
     """What was trained on what, how good it is, what it learned, what the log is like, and what changes."""
+    judged = quality(material)
     parts = (
         provenance(material),
-        quality(material),
+        judged,
         learning(material),
         bias(material),
         plane(material),
@@ -64,14 +65,20 @@ def report(material: Material, *, name: str, command: str) -> Report:
         orders(material),
         reproduction(material, command),
     )
-    return Report(f"Report on {name}", _summary(material), command, tuple(part for part in parts if part is not None))
+    return Report(
+        f"Report on {name}",
+        _summary(material, judged.numbers),
+        command,
+        tuple(part for part in parts if part is not None),
+    )
 
 
 def comparison_report(material: Material, other: Model, *, command: str) -> Report:
     """What the subject and another model differ in, how good both are, what both learned, where their orders differ."""
+    judged = quality(material)
     parts = (
         differences(material, other),
-        quality(material),
+        judged,
         learning(material),
         bias(material),
         plane(material),
@@ -79,15 +86,20 @@ def comparison_report(material: Material, other: Model, *, command: str) -> Repo
         reproduction(material, command),
     )
     title = f"{material.subject.name} beside {other.name}"
-    return Report(title, _summary(material), command, tuple(part for part in parts if part is not None))
+    return Report(title, _summary(material, judged.numbers), command, tuple(part for part in parts if part is not None))
 
 
-def _summary(material: Material) -> str:
+def _summary(material: Material, judged: dict[str, Any]) -> str:
     """The main result in a sentence or two."""
     name = material.subject.name
     if not material.evaluations:
         method = material.subject.manifest.method
-        return f"{name} is a ranker by the method {method}; there are no labels to measure it by."
+        told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
+        return (
+            f"{told} By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
+            if "answers" in judged
+            else told
+        )
     own = material.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {material.judged_name} ({interval})"

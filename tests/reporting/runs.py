@@ -1,0 +1,80 @@
+"""Small runs to report on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ultr.clicks.registry import click_model
+from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.letor_like import letor_like
+from ultr.data.splits import Splits
+from ultr.methods import DLA, ClickBaseline, LabelBaseline, Vectorization
+from ultr.methods.estimator import Estimator
+from ultr.methods.origin import Origin
+from ultr.reporting import Material, Model, Report, comparison_report, report
+from ultr.simulation.log import simulate
+
+TINY: dict[str, Any] = {"hidden": (8,), "steps": 20, "evaluate_every": 5, "batch_size": 32}
+
+
+@cache
+def data() -> Splits:
+    """Few judged queries."""
+    return letor_like(train_queries=60, validation_queries=20, test_queries=30, features=16)
+
+
+@cache
+def log() -> ClickLog:
+    """A log with swaps and a second bias factor."""
+    found = simulate(
+        data().train, click_model("trust"), impressions=30_000, svm_share=0.2, rankings=4, noise=0.5, seed=1
+    )
+    devices = np.random.default_rng(0).integers(3, size=found.lists)
+    device = BiasFactor("device", np.repeat(devices, found.lengths).astype(np.int32), ("desktop", "phone", "tablet"))
+    return replace(found, factors=(*found.factors, device))
+
+
+@cache
+def rankers() -> dict[str, Estimator]:
+    """One of each kind, trained for a moment; those on clicks without a tenth of the queries."""
+    part, held = log().split()
+    return {
+        "raw": ClickBaseline(**TINY).fit(part, validation=held),
+        "vectors": Vectorization(dimension=3, base_hidden=(4,), **TINY).fit(part, validation=held),
+        "dual": DLA(**TINY).fit(part, validation=held),
+        "labels": LabelBaseline(**TINY).fit(data().train, validation=data().validation),
+    }
+
+
+def saved(folder: Path, *names: str) -> tuple[Model, ...]:
+    """These rankers as saved models."""
+    for name in names:
+        origin = Origin(command=f"ultr train {name}", log="../log", validation="clicks", hold_out="query")
+        rankers()[name].save(folder / name, origin=origin, overwrite=True)
+    return tuple(Model.load(folder / name) for name in names)
+
+
+def by_labels(folder: Path) -> Report:
+    """All models on judged lists."""
+    models = saved(folder, "raw", "vectors", "labels")
+    material = Material(models, log=log(), log_name="log", judged=data().test, judged_name="the test part")
+    return report(material, name="a run", command="ultr report run")
+
+
+def by_clicks(folder: Path) -> Report:
+    """A model beside raw clicks, on a log without grades."""
+    models = saved(folder, "vectors", "raw")
+    material = Material(models, log=replace(log(), grades=None), missing=("There are no labels; give --data.",))
+    return report(material, name="a run", command="ultr report run --against raw")
+
+
+def compared(folder: Path) -> Report:
+    """Two models side by side."""
+    models = saved(folder, "vectors", "dual")
+    material = Material(models, log=log(), judged=data().test, judged_name="the test part", chosen="vectors")
+    return comparison_report(material, models[1], command="ultr report vectors dual")
