@@ -100,13 +100,15 @@ def diagnose(
     summary: Summary | None = None,
     scores: Doubles | None = None,
     samples: int = 200,
+    draws: int = 199,
     source: str = "log",
     seed: int = 0,
 ) -> Diagnosis:
     """Examine a click log: how much there is, how biased it is, and whether it can be debiased.
 
     `summary` is what `prepare` said about the raw rows; `scores`, one for each row of the log's features, are those of
-    any model, to group documents by relevance where nobody judged them. `samples` resamples give the intervals.
+    any model, to group documents by relevance where nobody judged them. `samples` resamples give the intervals, `draws` the
+    p-values of the rank test.
 
     >>> from ultr import click_model, letor_like, simulate
     >>> judged = letor_like(train_queries=50, validation_queries=1, test_queries=1).train
@@ -123,7 +125,7 @@ def diagnose(
         volume=Volume.of(log, summary),
         exposure=Exposure.of(log),
         drift=Drift.of(log, seed=seed),
-        dimension=Dimension.of(log, scores=scores, seed=seed),
+        dimension=Dimension.of(log, scores=scores, draws=draws, seed=seed),
         linkage=Linkage.of(log),
         entanglement=Entanglement.of(log, seed=seed),
         position_bias=PositionBias.of(log, samples=samples, seed=seed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultr.bias import scalar_test
+from ultr.bias import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
 
 SAMPLES = 99
@@ -23,7 +23,11 @@ class Assumption:
     @classmethod
     def of_log(cls, log: ClickLog, *, seed: int = 0) -> Assumption:
         """What `ultr.bias.scalar_test` says by clicks alone, as all else in a comparison is."""
-        found = scalar_test(log, samples=SAMPLES, seed=seed)
+        return cls.of_test(scalar_test(log, samples=SAMPLES, seed=seed))
+
+    @classmethod
+    def of_test(cls, found: ScalarTest) -> Assumption:
+        """What a test says that has been made already."""
         if found.test is None:
             problem = (found.reason or "").partition(";")[0]
             unknown = f"Whether one propensity for each position describes these clicks cannot be tested: {problem}."

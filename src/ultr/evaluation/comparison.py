@@ -99,6 +99,7 @@ def compare(
     relevance: Doubles | None = None,
     candidates: Candidates | None = None,
     names: tuple[str, str] = ("A", "B"),
+    assumption: Assumption | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Comparison:
@@ -106,7 +107,7 @@ def compare(
 
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
     ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
-    Intervals are bootstrapped over queries. `weighting`, `utility`, `relevance` and `candidates` are those of
+    Intervals are bootstrapped over queries. `assumption` is for those who have tested the log already. `weighting`, `utility`, `relevance` and `candidates` are those of
     `counterfactual_value`.
     """
     checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
@@ -117,7 +118,8 @@ def compare(
     if names[0] == names[1]:
         raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
     _check(a, b, log)
-    assumption = Assumption.of_log(log if swaps is None else swaps, seed=seed)
+    if assumption is None:
+        assumption = Assumption.of_log(log if swaps is None else swaps, seed=seed)
     likelihoods = _likelihood_answers(a, b, log, names=names, level=level, seed=seed)
     known: Doubles | ResampledPropensities
     try:

@@ -10,12 +10,15 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.diagnosis import Diagnosis, diagnose
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.unseen import held_out, unseen
 from ultr.metrics import PairedTest
 from ultr.reporting.model import Model
 
 MAIN = "nDCG@10"
+SAMPLES, DRAWS = 50, 99
+"""Resamples for the intervals of an examination and for its test: fewer than `ultr doctor` takes, since time matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,13 @@ class Material:
         """The subject's scores of all documents of the log, as candidates of one query."""
         assert self.log is not None
         return self.subject.ranker.score(self.log.features).astype(np.float64)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """What the doctor finds in the log; None where there is no log or no click in it."""
+        if self.log is None or not self.log.clicks.any():
+            return None
+        return diagnose(self.log, scores=self.scores, samples=SAMPLES, draws=DRAWS, source=self.log_name)
 
     def trained_on_log(self, model: Model) -> bool:
         """Whether this is the log that a model learned from, whole or without what was held out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ultr.data.click_log import ClickLog
-from ultr.evaluation import Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
+from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, Answer
 from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table
@@ -102,8 +102,14 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
         return Part("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
+    tested = material.diagnosis
     found = compare(
-        rival.ranker, material.subject.ranker, log, swaps=material.log, names=(rival.name, material.subject.name)
+        rival.ranker,
+        material.subject.ranker,
+        log,
+        swaps=material.log,
+        names=(rival.name, material.subject.name),
+        assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
     return Part(
