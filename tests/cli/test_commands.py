@@ -61,6 +61,7 @@ def test_help_names_every_command() -> None:
         "rank",
         "export",
         "serve",
+        "report",
         "reproduce",
     ):
         assert command in text

@@ -69,7 +69,9 @@ def by_labels(folder: Path) -> Report:
 def by_clicks(folder: Path) -> Report:
     """A model beside raw clicks, on a log without grades."""
     models = saved(folder, "vectors", "raw")
-    material = Material(models, log=replace(log(), grades=None), missing=("There are no labels; give --data.",))
+    material = Material(
+        models, log=replace(log(), grades=None), draws=19, missing=("There are no labels; give --data.",)
+    )
     return report(material, name="a run", command="ultr report run --against raw")
 
 

@@ -107,8 +107,8 @@ def diagnose(
     """Examine a click log: how much there is, how biased it is, and whether it can be debiased.
 
     `summary` is what `prepare` said about the raw rows; `scores`, one for each row of the log's features, are those of
-    any model, to group documents by relevance where nobody judged them. `samples` resamples give the intervals, `draws` the
-    p-values of the rank test.
+    any model, to group documents by relevance where nobody judged them. `samples` resamples give the intervals,
+    `draws` the p-values of the rank test.
 
     >>> from ultr import click_model, letor_like, simulate
     >>> judged = letor_like(train_queries=50, validation_queries=1, test_queries=1).train

@@ -107,8 +107,8 @@ def compare(
 
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
     ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
-    Intervals are bootstrapped over queries. `assumption` is for those who have tested the log already. `weighting`, `utility`, `relevance` and `candidates` are those of
-    `counterfactual_value`.
+    Intervals are bootstrapped over queries. `assumption` is for those who have tested the log already. `weighting`,
+    `utility`, `relevance` and `candidates` are those of `counterfactual_value`.
     """
     checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
     checks.one_of("weighting", weighting, WEIGHTINGS)

@@ -17,8 +17,6 @@ from ultr.metrics import PairedTest
 from ultr.reporting.model import Model
 
 MAIN = "nDCG@10"
-SAMPLES, DRAWS = 50, 99
-"""Resamples for the intervals of an examination and for its test: fewer than `ultr doctor` takes, since time matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +32,9 @@ class Material:
     """The name of the model to look at closely; by default the best one."""
     missing: tuple[str, ...] = ()
     """What cannot be shown and how to have it shown, in sentences."""
+    samples: int = 50
+    draws: int = 99
+    """Resamples for the intervals of the log's examination and for its test; `ultr doctor` takes more."""
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -80,7 +81,7 @@ class Material:
         """What the doctor finds in the log; None where there is no log or no click in it."""
         if self.log is None or not self.log.clicks.any():
             return None
-        return diagnose(self.log, scores=self.scores, samples=SAMPLES, draws=DRAWS, source=self.log_name)
+        return diagnose(self.log, scores=self.scores, samples=self.samples, draws=self.draws, source=self.log_name)
 
     def trained_on_log(self, model: Model) -> bool:
         """Whether this is the log that a model learned from, whole or without what was held out."""
