@@ -29,20 +29,20 @@ def data() -> Splits:
 
 
 @cache
-def log() -> ClickLog:
-    """A log with swaps and a second bias factor."""
+def log(*, graded: bool = True) -> ClickLog:
+    """A log with swaps and a second bias factor, and with what a judge said if asked for."""
     found = simulate(
         data().train, click_model("trust"), impressions=30_000, svm_share=0.2, rankings=4, noise=0.5, seed=1
     )
     devices = np.random.default_rng(0).integers(3, size=found.lists)
     device = BiasFactor("device", np.repeat(devices, found.lengths).astype(np.int32), ("desktop", "phone", "tablet"))
-    return replace(found, factors=(*found.factors, device))
+    return replace(found, factors=(*found.factors, device), grades=found.grades if graded else None)
 
 
 @cache
-def rankers() -> dict[str, Estimator]:
+def rankers(*, graded: bool = True) -> dict[str, Estimator]:
     """One of each kind, trained for a moment; those on clicks without a tenth of the queries."""
-    part, held = log().split()
+    part, held = log(graded=graded).split()
     return {
         "raw": ClickBaseline(**TINY).fit(part, validation=held),
         "vectors": Vectorization(dimension=3, base_hidden=(4,), **TINY).fit(part, validation=held),
@@ -51,11 +51,11 @@ def rankers() -> dict[str, Estimator]:
     }
 
 
-def saved(folder: Path, *names: str) -> tuple[Model, ...]:
+def saved(folder: Path, *names: str, graded: bool = True) -> tuple[Model, ...]:
     """These rankers as saved models."""
     for name in names:
         origin = Origin(command=f"ultr train {name}", log="../log", validation="clicks", hold_out="query")
-        rankers()[name].save(folder / name, origin=origin, overwrite=True)
+        rankers(graded=graded)[name].save(folder / name, origin=origin, overwrite=True)
     return tuple(Model.load(folder / name) for name in names)
 
 
@@ -68,10 +68,8 @@ def by_labels(folder: Path) -> Report:
 
 def by_clicks(folder: Path) -> Report:
     """A model beside raw clicks, on a log without grades."""
-    models = saved(folder, "vectors", "raw")
-    material = Material(
-        models, log=replace(log(), grades=None), draws=19, missing=("There are no labels; give --data.",)
-    )
+    models = saved(folder, "vectors", "raw", graded=False)
+    material = Material(models, log=log(graded=False), draws=19, missing=("There are no labels; give --data.",))
     return report(material, name="a run", command="ultr report run --against raw")
 
 

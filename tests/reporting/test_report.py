@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -115,7 +114,7 @@ class Fixed:
 
 def test_the_queries_that_move_most_come_first() -> None:
     orders = list(permutations(range(4)))
-    scores = np.array([order for order in orders], dtype=np.float32).reshape(-1, 1)
+    scores = np.array(orders, dtype=np.float32).reshape(-1, 1)
     count = len(orders)
     clicks = ClickLog.of(
         features=scores,
@@ -169,7 +168,7 @@ def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path
     values = np.linalg.svd(np.array(graded.numbers["rates"]), compute_uv=False)
     assert graded.numbers["singular_values"] == pytest.approx(values.tolist())
     assert graded.section.text.startswith("Groups are the grades that a judge gave")
-    scored = click_matrix(Material(models, log=replace(log(), grades=None)))
+    scored = click_matrix(Material(models, log=log(graded=False)))
     assert len(scored.numbers["rates"]) == 5
     assert scored.section.text.startswith("The log has no grades, so groups are fifths")
 
