@@ -147,6 +147,8 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
 
 
 def _check_log(models: list[Model], log: ClickLog, path: str) -> None:
+    if not log.clicks.any():
+        raise DataError(f"{path} has no click, so there is nothing to report of it; give another log")
     for model in models:
         if tuple(model.manifest.feature_names) != log.feature_names:
             raise DataError(f"{path} has other features than {model.name}; give the log of its training")

@@ -28,12 +28,21 @@ class Drawing:
     figure: Figure
     description: str
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether two of its width stand side by side."""
+        return bool(self.figure.get_figwidth() <= NARROW)
+
     def svg(self, name: str) -> str:
         """The figure as an SVG element without a background; `name` keeps its ids apart from others' of the page."""
         import matplotlib as mpl
+        from matplotlib.text import Text
 
         text = io.StringIO()
-        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        # What users wrote may hold dollars, which matplotlib would take for mathematics.
+        for each in self.figure.findobj(Text):
+            each.set_parse_math(False)
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "text.parse_math": False}):
             self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
         drawn = text.getvalue()
         drawn = drawn[drawn.index("<svg") :]

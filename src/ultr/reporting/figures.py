@@ -45,7 +45,7 @@ def draw_intervals(axes: Any, intervals: Mapping[str, Interval], colours: Mappin
         axes.plot([interval.low, interval.high], [row, row], color=colours[name], linewidth=6, alpha=0.35)
         axes.plot(interval.mean, row, "o", color=colours[name], markersize=9)
         axes.annotate(f"{interval.mean:.3f}", (interval.mean, row), (0, 9), textcoords="offset points", ha="center")
-    axes.set_yticks(range(len(intervals)), list(intervals))
+    axes.set_yticks(range(len(intervals)), [_brief(name) for name in intervals])
     axes.set_ylim(len(intervals) - 0.5, -0.7)
     axes.margins(x=0.1)
 
@@ -66,7 +66,7 @@ def curves(
     figure, axes = blank(NARROW, 2.7)
     for name, (steps, values) in found.items():
         style = f"{'' if len(steps) > FEW else 'o'}{_STYLES.get(colours[name], '-')}"
-        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=name)
+        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=_brief(name))
         if best:
             top = int(np.argmax(values))
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
@@ -99,7 +99,15 @@ def levels(
     ordered = factor == "position"
     for name, values in found.items():
         style = f"o{_STYLES.get(colours[name], '-')}" if ordered else _MARKS.get(colours[name], "o")
-        axes.plot(places, values, style, color=colours[name], markersize=4 if ordered else 7, linewidth=1.6, label=name)
+        axes.plot(
+            places,
+            values,
+            style,
+            color=colours[name],
+            markersize=4 if ordered else 7,
+            linewidth=1.6,
+            label=_brief(name),
+        )
     axes.margins(x=0.05 if ordered else 0.25)
     if ratios:
         axes.axhline(1, color=GREY, linewidth=0.8, zorder=0)
@@ -107,9 +115,9 @@ def levels(
     crowded = len(names) > 15
     shown = places[:: 5 if crowded else 1]
     slanted = max(map(len, names)) > 4 and len(names) > 3
-    axes.set_xticks(
-        shown, [names[place] for place in shown], rotation=40 if slanted else 0, ha="right" if slanted else "center"
-    )
+    axes.set_xticks(shown, [_brief(names[place]) for place in shown])
+    if slanted:
+        axes.tick_params(axis="x", labelrotation=40)
     axes.set_xlabel(factor)
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
@@ -181,7 +189,7 @@ def moves(
     for place, text in enumerate(right):
         axes.annotate(text, (1.03, place), ha="left", va="center", fontsize=9)
     for x, side, where in ((0, sides[0], "right"), (1, sides[1], "left")):
-        axes.annotate(side, (x, -1), ha=where, va="center", fontsize=9, fontweight="bold")
+        axes.annotate(_brief(side), (x, -1), ha=where, va="center", fontsize=9, fontweight="bold")
     axes.set_xlim(-0.95, 1.85)
     axes.set_ylim(count - 0.5, -1.5)
     axes.set_axis_off()
@@ -193,6 +201,11 @@ def _legend(figure: Figure, count: int) -> None:
     """A legend below the axes, where it hides nothing."""
     if count > 1:
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+
+
+def _brief(name: str, most: int = 22) -> str:
+    """The end of a name that is too long, which says most of a path."""
+    return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def _apart(vectors: Doubles, *, degrees: float = 6.0) -> set[int]:

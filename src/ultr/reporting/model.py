@@ -12,7 +12,7 @@ from ultr.methods import load
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.estimator import Estimator
 from ultr.methods.label_baseline import LabelBaseline
-from ultr.methods.model_file import MANIFEST, Manifest, load_manifest
+from ultr.methods.model_file import MANIFEST, WEIGHTS, Manifest, load_manifest
 
 LOWER, UPPER = ClickBaseline.name, LabelBaseline.name
 
@@ -60,11 +60,9 @@ def models_of(folder: str | Path) -> list[Model]:
     path = Path(folder)
     if not path.is_dir():
         raise DataError(f"there is no folder {folder}; give the folder of a model, or one with several of them inside")
-    if (path / "weights.safetensors").exists():
+    if (path / WEIGHTS).exists():
         return [Model.load(path)]
-    inside = sorted(
-        each.parent for each in path.glob(f"*/{MANIFEST}") if (each.parent / "weights.safetensors").exists()
-    )
+    inside = sorted(each.parent for each in path.glob(f"*/{MANIFEST}") if (each.parent / WEIGHTS).exists())
     if not inside:
         raise DataError(
             f"{folder} is no model and has none inside; give a folder that `ultr train` or `ultr demo` wrote"

@@ -107,7 +107,7 @@ def orders(material: Material, *, against: Model | None = None) -> Part:
         return Part("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
     subject = material.subject
     first, second = (None, subject) if against is None else (subject, against)
-    sides = ("as shown", "new order") if first is None else (first.name, second.name)
+    sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
     found = [moved for moved in most_moved(material.log, first, second) if moved.distance]
     drawings = [
         figures.moves(

@@ -78,7 +78,7 @@ class _Scene:
             return None, 1.0
         observation = ranker.observation_embeddings()["position"].astype(np.float64)
         base = ranker.base_vectors(self.features, self.offsets).astype(np.float64)
-        share, names = 1.0, ("$r_1$", "$r_2$")
+        share, names = 1.0, ("r₁", "r₂")
         if relevance.shape[1] > 2:
             _, sizes, directions = np.linalg.svd(relevance, full_matrices=False)
             share = float((sizes[:2] ** 2).sum() / (sizes**2).sum())

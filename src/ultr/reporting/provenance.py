@@ -27,7 +27,7 @@ def provenance(material: Material) -> Part:
     def rows(chosen: Iterable[str]) -> list[dict[str, str]]:
         return [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in chosen]
 
-    features = [{"feature": name} for name in material.subject.manifest.feature_names]
+    features = material.subject.manifest.feature_names
     return Part(
         "models",
         Section(
@@ -39,7 +39,7 @@ def provenance(material: Material) -> Part:
                 Table(
                     "all options, versions and fingerprints", rows(f for f in names if f not in MAIN_FACTS), folded=True
                 ),
-                Table(f"the {len(features)} features", features, folded=True),
+                Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
             ],
         ),
         {
