@@ -65,6 +65,14 @@ def test_two_models_are_compared(runs: Path, tmp_path: Path) -> None:
     assert out.exists()
 
 
+def test_the_run_is_looked_at_whatever_stands_beside_it(runs: Path, tmp_path: Path) -> None:
+    log, out = runs / "log", tmp_path / "page.html"
+    ultr("train", "dla", "--log", log, *TINY, "--set", "seed=3", "--out", runs.parent / "dual", "--overwrite")
+    for run, beside in ((runs / "model", runs.parent / "dual"), (runs.parent / "dual", runs / "model")):
+        content = json.loads(ultr("report", run, "--against", beside, "--data", DATA, "--out", out, "--json").stdout)
+        assert list(content["quality"]["lead"]) == [beside.name]
+
+
 def test_a_log_that_is_gone_is_no_error(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "model", tmp_path / "alone")
     shown = ultr("report", tmp_path / "alone")

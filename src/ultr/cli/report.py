@@ -98,14 +98,14 @@ def _material(
         judged_name=judged_name,
         missing=tuple(missing),
     )
-    if other is None:
+    if len(models) == len(first):
         return material, None
-    one, two = (
-        replace(material, models=part).subject
-        for part in (material.models[: len(first)], material.models[len(first) : len(first) + len(second)])
-    )
-    pair = (one, two, *material.models[len(first) + len(second) :])
-    return replace(material, models=pair, chosen=one.name), two
+    ends = len(first), len(first) + len(second)
+    subject = replace(material, models=material.models[: ends[0]]).subject
+    if other is None:
+        return replace(material, chosen=subject.name), None
+    compared = replace(material, models=material.models[ends[0] : ends[1]]).subject
+    return replace(material, models=(subject, compared, *material.models[ends[1] :]), chosen=subject.name), compared
 
 
 def _named(models: list[Model]) -> list[Model]:
@@ -141,7 +141,8 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
             missing.append(f"The log {path} cannot be used: {error}.")
             continue
         return log, path
-    where = f" {origins[0]} is not there any more." if origins else ""
+    gone = [path for path in origins if not Path(path).is_dir()]
+    where = f" {gone[0]} is not there any more." if gone else ""
     missing.append(f"What the log says is left out.{where} Give it with --log FOLDER.")
     return None, ""
 

@@ -34,7 +34,7 @@ def learning(material: Material) -> Part:
         "learning",
         Section(
             "How training went",
-            text="Each stage of training has a chart of its own; a ring marks the weights that validation chose."
+            text="Each stage of training has a chart of its own; a ring marks its highest validation value."
             if any(record.value is not None for model in material.models for record in model.ranker.history_)
             else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
             drawings=drawings,

@@ -46,10 +46,10 @@ class Material:
     @cached_property
     def subject(self) -> Model:
         """What is looked at closely: the chosen one, or else of those that are no bounds the best by labels."""
-        contenders = [model for model in self.models if not model.is_bound] or list(self.models)
         if self.chosen is not None:
             return next(model for model in self.models if model.name == self.chosen)
-        if not self.evaluations:
+        contenders = [model for model in self.models if not model.is_bound] or list(self.models)
+        if len(contenders) == 1 or not self.evaluations:
             return contenders[0]
         return max(contenders, key=lambda model: self.evaluations[model.name].mean(MAIN))
 
