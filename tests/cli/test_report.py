@@ -47,6 +47,7 @@ def test_log_and_models_can_be_moved_together(runs: Path, tmp_path: Path) -> Non
     shutil.copytree(runs, tmp_path / "moved")
     content = json.loads(ultr("report", tmp_path / "moved" / "model", "--json").stdout)
     assert content["models"]["log_is_that_of"] == ["model"]
+    assert content["examination"]["log"] == str(tmp_path / "moved" / "log")
 
 
 def test_all_models_of_a_folder_are_measured_by_the_labels_that_one_of_them_knows(runs: Path) -> None:

@@ -151,8 +151,6 @@ def test_on_paper_nothing_is_hidden_or_cut_off(open_page: Callable[..., Tab]) ->
     )
     assert [box for box in boxes if not box[0] or box[1] > PAPER["width"] + 1] == []
     assert len(tab.pdf(format="A4")) > 10_000
-    tab.emulate_media(media="screen")
-    tab.wait_for_function("document.querySelectorAll('details[open]').length === 0", timeout=5_000)
 
 
 def test_every_table_sorts_up_and_down(open_page: Callable[..., Tab]) -> None:

@@ -89,7 +89,7 @@ def test_a_drawing_has_a_text_alternative_and_takes_the_colour_of_the_page() -> 
 def test_dollars_that_a_user_wrote_are_not_mathematics() -> None:
     figure, axes = blank(4, 2)
     axes.set_title("$5 or $6_{")
-    assert "$5 or $6_{" in Drawing(figure, "prices").svg("one")
+    assert ">$5 or $6_{</text>" in Drawing(figure, "prices").svg("one")
 
 
 def test_the_same_page_is_the_same_text() -> None:

@@ -42,7 +42,8 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
         {
             "against": name,
             "difference": f"{test.difference:+.4f}",
-            "95 % interval": f"{test.low:+.4f} to {test.high:+.4f}",
+            "low": f"{test.low:+.4f}",
+            "high": f"{test.high:+.4f}",
             "p": f"{test.p_value:.4f}",
         }
         for name, test in material.leads.items()
@@ -53,7 +54,9 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
         text += " Gap closed: 0 % is training on raw clicks, 100 % is training on labels."
     tables = [Table("means over queries, 95 % bootstrap intervals", rows)]
     if leads:
-        tables.append(Table(f"{MAIN} of {subject.name} minus that of the others, query by query", leads))
+        tables.append(
+            Table(f"{MAIN} of {subject.name} minus that of the others, query by query, 95 % intervals", leads)
+        )
     order = dict(sorted(intervals.items(), key=lambda item: item[1][MAIN].mean))
     drawing = figures.intervals(
         {name: each[MAIN] for name, each in order.items()}, figures.colours(material.models), measure=MAIN
