@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from tests.serving.ranker_file import NAMES
 from tests.serving.service import Client, client, error_of
 
 from ultr.errors import DataError, OptionError
-from ultr.serving import ranking
+from ultr.serving import logs, ranking
 from ultr.serving import service as service_module
 from ultr.serving.app import build_app
 from ultr.serving.limits import Limits
@@ -235,16 +236,23 @@ def test_an_answer_that_takes_too_long_is_given_up(model: Path, monkeypatch: pyt
 
 
 def test_a_fault_of_the_service_has_the_same_shape_and_tells_nothing(
-    model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
     monkeypatch.setattr(service_module, "rank", fail)
+    logs.configure("info")
     with client(model) as service:
         answer = service.post("/rank", json=REQUEST)
     assert answer.status_code == 500
     assert "secret" not in error_of(answer)
+    log = capsys.readouterr().err
+    assert "secret" not in log
+    fault, request = map(json.loads, log.splitlines())
+    assert (fault["event"], fault["exception"]) == ("error", "RuntimeError")
+    assert fault["at"][-1].endswith(" fail")
+    assert (request["status"], request["request"]) == (500, fault["request"])
 
 
 def test_a_request_id_is_given_back_if_it_is_plain(service: Client) -> None:
