@@ -63,6 +63,14 @@ def test_every_example_of_the_specification_works(service: Client) -> None:
         assert answer.json() == shown
 
 
+def test_every_refusal_is_in_the_specification(service: Client, guarded: Client) -> None:
+    known = {"200", "400", "405", "408", "413", "415", "422", "429", "503"}
+    assert set(service.get("/openapi.json").json()["paths"]["/rank"]["post"]["responses"]) == known
+    paths = guarded.get("/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"}).json()["paths"]
+    assert set(paths["/rank"]["post"]["responses"]) == known | {"401"}
+    assert set(paths["/ready"]["get"]["responses"]) == {"200", "405", "503"}
+
+
 def test_the_page_asks_nobody_else(service: Client) -> None:
     answer = service.get("/docs")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
