@@ -23,6 +23,7 @@ GIVEN = (
     stand_ins.click_log,
     stand_ins.log_with_swaps,
     stand_ins.model,
+    stand_ins.runs,
 )
 ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}
 """Pages whose code is run by tests of their own."""

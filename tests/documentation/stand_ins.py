@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from tests.cli.console import ultr
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -117,6 +118,17 @@ def log_with_swaps() -> ClickLog:
         clicks=[500, 200, 100, 450, 160, 120, 400, 250, 90],
         queries=[0, 0, 0],
     )
+
+
+def runs(folder: str) -> None:
+    """Models of one log, `raw` and `upper` being the bounds, their data set, and what `ultr demo` leaves."""
+    judged(folder)
+    data, short = f"mq2007={folder}", ("--steps", 3, "--set", "hidden=8")
+    ultr("simulate", "--data", data, "--impressions", 5_000, "--out", "log")
+    for name, method in (("model", "vectorization"), ("other", "dla"), ("raw", "click")):
+        ultr("train", method, "--log", "log", *short, "--out", name)
+    ultr("train", "label", "--data", data, *short, "--out", "upper")
+    ultr("demo", "--out", "demo")
 
 
 def small_demo(patch: pytest.MonkeyPatch) -> None:
