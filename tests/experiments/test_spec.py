@@ -161,7 +161,7 @@ def test_the_specs_behind_the_documents_are_valid() -> None:
 
 def test_the_example_in_the_documents_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
-    example = page.split("```toml\n")[1].split("```")[0]
+    example = page.split('```toml title="mine.toml"\n')[1].split("```")[0]
     quick = read_spec(_write(tmp_path, example), quick=True)
     assert [contender.label for contender in quick.contenders()][-1] == "Vectorization d=3"
     assert quick.data["letor-like"].queries == 2_000
