@@ -91,19 +91,19 @@ class VectorNetwork(ClickNetwork):
     def combine(self, values: Tensor, mask: Tensor) -> Tensor:
         """r(x) projected on the base vector of its list, [lists, width]."""
         relevance, mean, log_variance = values.chunk(3, dim=-1)
-        return (relevance * self._most_probable(mean, log_variance, mask).unsqueeze(1)).sum(dim=-1)
+        return (relevance * self._most_probable(mean, log_variance, mask)).sum(dim=-1)
 
     def base_vectors(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """The most probable observation embedding of each list's candidates, [lists, dimension]."""
         mean, log_variance = pad(self.base(inputs), mask).chunk(2, dim=-1)
-        return self._most_probable(mean, log_variance, mask)
+        return self._most_probable(mean, log_variance, mask).squeeze(1)
 
     def _most_probable(self, mean: Tensor, log_variance: Tensor, mask: Tensor) -> Tensor:
-        """Where the product of the candidates' normal densities is highest, [lists, dimension]."""
+        """Where the product of the candidates' normal densities is highest, [lists, 1, dimension]."""
         # sum_i mu_i / sigma_i^2 over sum_i 1 / sigma_i^2 is a softmax over the candidates of -log sigma^2. A weighted
         # mean in the units of the base network is one in those of the observations.
-        weights = (-log_variance).masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(dim=1)
-        return self.centre + self.spread * (weights * mean).sum(dim=1)
+        weights = torch.where(mask.unsqueeze(-1), -log_variance, float("-inf")).softmax(dim=1)
+        return self.centre + self.spread * (weights * mean).sum(dim=1, keepdim=True)
 
     def project(self, inputs: Tensor, mask: Tensor, vectors: Tensor) -> Tensor:
         """r(x) projected on one vector for each list, [documents]."""

@@ -93,6 +93,8 @@ class Scorer:
         list among many short ones would else take memory for as many long ones.
         """
         lengths = np.diff(offsets)
+        if len(lengths) == 1:
+            return self._score_block(matrix, offsets)
         scores = np.empty(len(matrix), dtype=np.float32)
         doublings = np.frexp(lengths)[1]
         for doubling in np.unique(doublings[lengths > 0]):
