@@ -75,7 +75,8 @@ def _on_labels(
             {"measure": measure} | {name: result.interval(measure).text() for name, result in results.items()}
             for measure in names
         ]
-        print_table(rows, title=f"{data}, {part}, {judged.with_relevant().queries:,} queries, 95 % intervals")
+        where = data if Path(data).is_file() else f"{data}, {part}"
+        print_table(rows, title=f"{where}, {judged.with_relevant().queries:,} queries, 95 % intervals")
         for name, by_measure in tests.items():
             for measure, test in by_measure.items():
                 typer.echo(

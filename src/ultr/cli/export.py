@@ -56,7 +56,7 @@ def export(
     folder = model if model.name.strip(".") else model.resolve()
     file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
-    where = "training lists" if data is None else f"{data}, {part}"
+    where = "training lists" if data is None else data if Path(data).is_file() else f"{data}, {part}"
     if json:
         print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
     else:
