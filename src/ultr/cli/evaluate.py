@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,6 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.data.judged import JudgedLists
     from ultr.methods.estimator import Estimator
 
 
@@ -66,7 +64,9 @@ def _on_labels(
     from ultr.evaluation import evaluate as evaluate_ranker
 
     judged = options.read_part(data, part, fold=fold, seed=seed, features=features)
-    results = {name: evaluate_ranker(ranker, _named(judged, ranker), measures) for name, ranker in rankers.items()}
+    results = {
+        name: evaluate_ranker(ranker, judged.named(ranker.feature_names_), measures) for name, ranker in rankers.items()
+    }
     names = list(next(iter(results.values())).values)
     first, *others = results
     tests = {name: {m: results[first].against(results[name], m) for m in names} for name in others}
@@ -90,12 +90,6 @@ def _on_labels(
         "measures": {name: {m: vars(result.interval(m)) for m in names} for name, result in results.items()},
         "first_against": {name: {m: vars(test) for m, test in by.items()} for name, by in tests.items()},
     }
-
-
-def _named(judged: JudgedLists, ranker: Estimator) -> JudgedLists:
-    """SVMlight numbers its features; a ranker that knows as many by name takes them in that order."""
-    numbers = tuple(str(number + 1) for number in range(len(ranker.feature_names_)))
-    return replace(judged, feature_names=ranker.feature_names_) if judged.feature_names == numbers else judged
 
 
 def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> dict[str, Any]:

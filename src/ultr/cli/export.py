@@ -52,7 +52,7 @@ def export(
 
     checks.one_of("--to", to, TARGETS)
     ranker = load(model)
-    lists = None if data is None else options.read_part(data, part, fold=fold)
+    lists = None if data is None else options.read_part(data, part, fold=fold).named(ranker.feature_names_)
     folder = model if model.name.strip(".") else model.resolve()
     file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)

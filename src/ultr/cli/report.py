@@ -176,7 +176,7 @@ def _judged(
                 sources[found_from(model.folder, source), fold or origin.fold, origin.seed] = False
     for (source, chosen, seed), asked in sources.items():
         try:
-            judged = options.read_part(source, "test", fold=chosen, seed=seed)
+            judged = options.read_part(source, "test", fold=chosen, seed=seed).named(models[0].manifest.feature_names)
             for model in models:
                 if tuple(model.manifest.feature_names) != judged.feature_names:
                     raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")

@@ -105,6 +105,15 @@ class JudgedLists:
         relevant = np.bincount(ragged.list_numbers(self.offsets)[self.labels > 0], minlength=self.queries)
         return self.select(relevant > 0)
 
+    def named(self, names: Sequence[str]) -> JudgedLists:
+        """With these names of features if they only have numbers, as in SVMlight files, and there are as many.
+
+        >>> JudgedLists.of(features=np.eye(2), labels=[1, 0], offsets=[0, 2]).named(["bm25", "age"]).feature_names
+        ('bm25', 'age')
+        """
+        numbers = tuple(str(number + 1) for number in range(len(names)))
+        return replace(self, feature_names=tuple(names)) if self.feature_names == numbers else self
+
     def fingerprint(self) -> str:
         """A short name for the exact content."""
         names = np.array(self.feature_names)
