@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -106,5 +107,7 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"ultr: {message}", err=True)
+    # Of several processes under torchrun, which all fail alike, one is enough to say so.
+    if os.environ.get("RANK", "0") == "0":
+        typer.echo(f"ultr: {message}", err=True)
     sys.exit(2)

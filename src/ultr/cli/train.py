@@ -66,12 +66,15 @@ def train(
 ) -> None:
     """Train a ranker. A run that was killed goes on where it was when it is started again.
 
+    Several processes, on one machine or many, train it together under `torchrun`.
+
     Example: `ultr train vectorization --log log --dimension 3 --out model`
     """
     from ultr.cli.output import print_json
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
     from ultr.methods import method as method_of
+    from ultr.train.team import Team
 
     kind = method_of(method)
     types = {name: hint for name, hint in get_type_hints(kind).items() if name in kind().get_params()}
@@ -102,9 +105,14 @@ def train(
     except KeyboardInterrupt:
         typer.echo("ultr: stopped; start the same command again to go on from the last checkpoint", err=True)
         raise typer.Exit(130) from None
-    origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
-    ranker.save(out, overwrite=overwrite, origin=origin)
-    checkpoint.unlink(missing_ok=True)
+    team = Team.of_environment()
+    if team.leads:
+        origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
+        ranker.save(out, overwrite=overwrite, origin=origin)
+        checkpoint.unlink(missing_ok=True)
+    team.disband()
+    if not team.leads:
+        return
     measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
     stages = [_summary(stage, ranker.history_) for stage in dict.fromkeys(record.stage for record in ranker.history_)]
     if json:

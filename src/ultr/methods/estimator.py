@@ -34,6 +34,7 @@ from ultr.train.progress import Bar
 from ultr.train.recipe import RECIPES, recipe
 from ultr.train.selection import ClickValidation, LabelValidation, Validation, chunks, score_lists
 from ultr.train.stage import Stage
+from ultr.train.team import Team
 
 
 @dataclass(kw_only=True, eq=False)
@@ -130,7 +131,7 @@ class Estimator(ABC):
             settings=self._settings(),
             validation=self._validation(validation, data, lists.inputs, scaling),
             checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint, validation)) if checkpoint else None,
-            observer=Bar(self.title()) if progress else None,
+            observer=Bar(self.title()) if progress and Team.of_environment().leads else None,
         )
         clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
         self.network_ = network

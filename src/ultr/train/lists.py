@@ -30,6 +30,19 @@ class Batch:
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
 
+    def select(self, lists: Integers) -> Batch:
+        """Only these lists, in ascending order."""
+        chosen = torch.zeros(len(self.mask), dtype=torch.bool)
+        chosen[torch.from_numpy(lists)] = True
+        documents = (self.mask & chosen.unsqueeze(1))[self.mask]
+        return Batch(
+            features=self.features[documents],
+            factors=self.factors[documents],
+            clicks=self.clicks[chosen],
+            mask=self.mask[chosen],
+            pairs=None if self.pairs is None else self.pairs[chosen],
+        )
+
     def pad(self, values: Tensor) -> Tensor:
         """[documents, ...] -> [lists, width, ...], zero where there is no document."""
         return pad(values, self.mask)

@@ -18,6 +18,7 @@ from ultr.train.recipe import Recipe
 from ultr.train.sampler import ListSampler
 from ultr.train.selection import Validation
 from ultr.train.stage import Stage
+from ultr.train.team import ALONE, Team
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def train(
     Every `evaluate_every` steps the weights are validated and a checkpoint is written. A stage ends with its best
     weights (the last ones without validation). A run that finds its own checkpoint goes on from there.
     """
-    observer = observer or Silent()
+    observer, team = observer or Silent(), Team.of_environment()
     optimizer = settings.recipe.build_optimizer(network.parameters(), settings.learning_rate)
     standing, best = Standing(), None
     if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
@@ -67,7 +68,7 @@ def train(
                 random = generator(settings.seed, f"sessions {number}", standing.step)
                 batch = lists.batch(sampler(standing.step), sessions=random if settings.recipe.sessions else None)
                 try:
-                    loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm)
+                    loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm, team=team)
                 except FloatingPointError as error:
                     raise _stopped(error, stage, standing, checkpoint) from error
                 standing.step += 1
@@ -76,14 +77,14 @@ def train(
                 observer.step(standing.step)
 
                 if standing.step % settings.evaluate_every == 0 or standing.step == stage.steps:
-                    value = validation(stage) if validation is not None else None
+                    value = team.told(validation(stage) if validation is not None and team.leads else None)
                     if value is not None and (standing.best_value is None or value > standing.best_value):
                         standing.best_value, standing.best_step, best = value, standing.step, _copy(network)
                     record = Record(stage.name, standing.step, standing.loss_sum / standing.loss_count, value)
                     standing.history.append(record)
                     standing.loss_sum, standing.loss_count = 0.0, 0
                     observer.record(record, best=standing.best_value)
-                    if checkpoint is not None:
+                    if checkpoint is not None and team.leads:
                         checkpoint.save(network, optimizer, best, standing)
 
         if best is not None and stage.select:
@@ -95,15 +96,25 @@ def train(
     return standing.history
 
 
-def train_step(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, clip_norm: float) -> float:
-    """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were."""
-    loss = stage.loss(batch).mean()
-    objective = loss if stage.penalty is None else loss + stage.penalty()
+def train_step(
+    stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, clip_norm: float, team: Team = ALONE
+) -> float:
+    """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
+
+    A team shares the lists of the batch out and adds the gradients up.
+    """
+    share = batch if team.size == 1 else batch.select(team.share(len(batch.mask)))
+    loss = stage.loss(share).mean() * (len(share.mask) / len(batch.mask))
+    objective = loss if stage.penalty is None else loss + stage.penalty() / team.size
     optimizer.zero_grad()
     objective.backward()  # type: ignore[no-untyped-call]
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    with torch.no_grad():
+        loss, objective = loss.detach(), objective.detach()
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        team.add_up([*gradients, loss, objective])
     norm = float(nn.utils.clip_grad_norm_(parameters, clip_norm))
-    value = float(objective.detach())
+    value = float(objective)
     if not math.isfinite(value):
         raise FloatingPointError(f"the loss is {value}")
     if not math.isfinite(norm):
@@ -112,7 +123,7 @@ def train_step(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, 
     if stage.update is not None:
         with torch.no_grad():
             stage.update(batch)
-    return float(loss.detach())
+    return float(loss)
 
 
 def _train_only(network: nn.Module, modules: Sequence[nn.Module]) -> None:

@@ -1,0 +1,82 @@
+"""Processes that train one network together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed
+from torch import Tensor
+
+from ultr.arrays import Integers
+from ultr.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Team:
+    """One of `size` processes that all draw the same batches, each learns from its share of them, and all move the
+    same weights by the sum of what they learned. A process that trains alone is a team of one.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def of_environment(cls) -> Team:
+        """The processes that `torchrun` started; else this one alone."""
+        if not torch.distributed.is_torchelastic_launched() or os.environ.get("WORLD_SIZE", "1") == "1":
+            return cls()
+        if not torch.distributed.is_initialized():
+            store, rank, size = next(torch.distributed.rendezvous("env://"))  # type: ignore[attr-defined]
+            # The store outlives a worker that was killed; what the processes before said in it must not be believed.
+            store = torch.distributed.PrefixStore(  # type: ignore[attr-defined]
+                os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store
+            )
+            torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
+        return cls(torch.distributed.get_rank(), torch.distributed.get_world_size())
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the one that validates, shows and writes."""
+        return self.rank == 0
+
+    def share(self, lists: int) -> Integers:
+        """Which lists of a batch are this process's: every list is that of exactly one.
+
+        >>> [Team(rank, 3).share(7).tolist() for rank in range(3)]
+        [[0, 3, 6], [1, 4], [2, 5]]
+        """
+        if lists < self.size:
+            raise OptionError(f"{self.size} processes cannot share a batch of {lists}; raise batch_size or start fewer")
+        return np.arange(self.rank, lists, self.size)
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Put into each tensor the sum over the processes, in one message."""
+        if self.size == 1:
+            return
+        together = torch.cat([tensor.flatten() for tensor in tensors])
+        torch.distributed.all_reduce(together)
+        sums = torch.split(together, [tensor.numel() for tensor in tensors])
+        for tensor, total in zip(tensors, sums, strict=True):
+            tensor.copy_(total.view_as(tensor))
+
+    def told(self, value: float | None) -> float | None:
+        """What the leading process knows, None included; it is all that decisions may rest on."""
+        if self.size == 1:
+            return value
+        message = torch.tensor([float("nan") if value is None else value, float(value is None)], dtype=torch.float64)
+        torch.distributed.broadcast(message, src=0)
+        return None if message[1] else float(message[0])
+
+    def disband(self) -> None:
+        """Wait for all processes, and let go of them."""
+        if self.size > 1:
+            torch.distributed.barrier()
+            torch.distributed.destroy_process_group()
+
+
+ALONE = Team()
+"""A process that trains by itself."""

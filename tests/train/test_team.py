@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+from tests.cli.console import ultr
+
+from ultr.arrays import Doubles
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
+from ultr.data.splits import Splits
+from ultr.errors import OptionError
+from ultr.methods import METHODS, load
+from ultr.methods.estimator import Estimator
+from ultr.methods.network import Shape
+from ultr.train.inputs import Inputs
+from ultr.train.team import Team
+
+SOURCE = Path(__file__).parents[2] / "src"
+OPTIONS = ("--set", "hidden=8", "--set", "evaluate_every=10", "--set", "batch_size=51")
+
+
+@given(size=st.integers(1, 9), lists=st.integers(9, 40))
+def test_every_list_of_a_batch_is_the_share_of_one_process(size: int, lists: int) -> None:
+    shares = np.concatenate([Team(rank, size).share(lists) for rank in range(size)])
+    assert sorted(shares.tolist()) == list(range(lists))
+
+
+def test_a_batch_that_cannot_be_shared_is_refused() -> None:
+    with pytest.raises(OptionError, match="cannot share a batch of 2"):
+        Team(0, 3).share(2)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_gradients_of_the_shares_add_up_to_that_of_the_batch(
+    method: type[Estimator], small: Splits, pair_log: ClickLog
+) -> None:
+    estimator = method(hidden=(8,))
+    data = small.train if method.learns_from is JudgedLists else pair_log
+    lists = estimator.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
+    levels = tuple(len(factor.levels) for factor in data.factors) if isinstance(data, ClickLog) else ()
+    network = estimator.build(Shape(len(data.feature_names), levels), torch.Generator().manual_seed(0))
+    batch = lists.batch(np.arange(50))
+
+    def gradient(loss: Any, part: Any) -> torch.Tensor:
+        network.zero_grad()
+        (loss(part).mean() * (len(part.mask) / len(batch.mask))).backward()
+        return torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None])
+
+    for stage in estimator.stages(network, lists):
+        parts = [gradient(stage.loss, batch.select(Team(rank, 3).share(50))) for rank in range(3)]
+        assert torch.stack(parts).sum(dim=0) == pytest.approx(gradient(stage.loss, batch), rel=1e-3, abs=1e-5)
+
+
+def _torchrun(folder: Path, *arguments: object, restarts: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += [f"--max-restarts={restarts}", "-m", "--", "ultr", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, pair_log: ClickLog) -> Path:
+    folder = tmp_path_factory.mktemp("team")
+    pair_log.save(folder / "log")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("dla", ("--steps", 30)),
+        ("regression-em", ("--steps", 30)),
+        ("pair-debias", ("--set", "recipe=paper", "--steps", 30)),
+    ],
+)
+def test_two_processes_train_the_model_of_one(
+    method: str, options: tuple[object, ...], folder: Path, pair_log: ClickLog, small: Splits
+) -> None:
+    one, two = folder / f"{method}-one", folder / f"{method}-two"
+    train = ("train", method, "--log", folder / "log", *options, *OPTIONS)
+    ultr(*train, "--out", one)
+    process = _torchrun(folder, *train, "--out", two)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert out.count("a ranker by the method") == 1
+    alone, together = load(one), load(two)
+    # Not weight by weight: a list-wise loss does not see a constant that is added to all scores, so Adam moves it by
+    # the noise of the last digit.
+    assert _centred(together, small.test) == pytest.approx(_centred(alone, small.test), abs=2e-3)
+    assert together.click_shares(pair_log) == pytest.approx(alone.click_shares(pair_log), abs=1e-3)
+    assert not list(folder.glob(".*checkpoint"))
+
+
+def _centred(ranker: Estimator, lists: JudgedLists) -> Doubles:
+    scores = ranker.score(lists.features, lists.offsets).astype(np.float64)
+    means = np.add.reduceat(scores, lists.offsets[:-1]) / np.diff(lists.offsets)
+    centred: Doubles = scores - np.repeat(means, np.diff(lists.offsets))
+    return centred
+
+
+def test_after_a_worker_is_killed_the_team_goes_on_from_the_checkpoint(folder: Path) -> None:
+    train = ("train", "vectorization", "--log", folder / "log", "--steps", 600, *OPTIONS)
+    whole = _torchrun(folder, *train, "--out", folder / "whole")
+    whole.communicate(timeout=300)
+    assert whole.returncode == 0
+    process = _torchrun(folder, *train, "--out", folder / "killed", restarts=1)
+    checkpoint = folder / ".killed.checkpoint"
+    end = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert "going on from step" in err
+    a, b = (load_file(folder / name / "weights.safetensors") for name in ("whole", "killed"))
+    assert all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def test_of_two_processes_one_says_what_is_wrong(folder: Path) -> None:
+    process = _torchrun(folder, "train", "dla", "--log", folder / "absent", "--out", folder / "none")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert err.count("ultr: ") == 1
+    assert not (folder / "none").exists()
