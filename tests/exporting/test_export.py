@@ -217,7 +217,7 @@ def test_a_graph_that_disagrees_is_not_written(
     ],
 )
 def test_what_is_too_far_apart_disagrees(change: dict[str, float]) -> None:
-    alike = {"largest_difference": 1e-6, "spread": 1.0, "kendall_tau": 1.0, "missing_difference": 1e-6}
+    alike = {"largest_difference": 1e-6, "spread": 1.0, "size": 1.0, "kendall_tau": 1.0, "missing_difference": 1e-6}
     Parity(queries=1, documents=2, **alike).check()
     with pytest.raises(ExportError):
         Parity(queries=1, documents=2, **(alike | change)).check()
@@ -264,6 +264,12 @@ def test_a_model_without_sample_asks_for_candidates(small_log: ClickLog, tmp_pat
     ranker.sample_ = None
     with pytest.raises(OptionError, match="give some"):
         export(ranker, tmp_path / "model.onnx")
+
+
+def test_a_single_candidate_is_enough_to_check_on(small_log: ClickLog, small: Splits, tmp_path: Path) -> None:
+    one = small.test.select(np.arange(1))
+    lists = JudgedLists.of(features=one.features[:1], labels=[1], offsets=[0, 1], feature_names=one.feature_names)
+    export(ClickBaseline(**SMALL).fit(small_log), tmp_path / "model.onnx", lists=lists)
 
 
 def test_candidates_of_other_data_are_refused(ranker: Vectorization, tmp_path: Path) -> None:

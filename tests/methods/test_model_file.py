@@ -36,7 +36,7 @@ def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -
     assert manifest["feature_names"] == list(small_log.feature_names)
     assert manifest["scaling"]["minimum"] == small_log.features.min(axis=0).tolist()
     assert manifest["data_fingerprint"] == small_log.fingerprint()
-    assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python", "threads"}
+    assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python", "threads", "processes"}
     assert manifest["factors"][0] == {"name": "position", "levels": [str(i + 1) for i in range(10)]}
 
 

@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    # Of several processes under torchrun, which all fail alike, one is enough to say so.
-    if os.environ.get("RANK", "0") == "0":
+    # Of several processes under torchrun on one machine, which fail alike, one is enough to say so.
+    if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("LOCAL_RANK", "0") == "0":
         typer.echo(f"ultr: {message}", err=True)
     sys.exit(2)

@@ -69,20 +69,21 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool) -> None:
     card, parity, cost = written.card, written.parity, written.cost
     typer.echo(f"{file}: {card.method}, {len(card.feature_names)} features, {written.size / 1000:,.0f} kB")
     typer.echo(FORMS[card.form])
+    model = "the model with what lists add held fixed" if card.pointwise else "the model"
     typer.echo(
-        f"the same as the model on {parity.documents:,} documents of {parity.queries:,} queries ({where}): largest "
+        f"the same as {model} on {parity.documents:,} documents of {parity.queries:,} lists ({where}): largest "
         f"difference {parity.largest_difference:.1e} where scores spread by {parity.spread:.2g}, "
         f"Kendall's tau {parity.kendall_tau:.4f}"
     )
-    typer.echo("a missing feature (NaN) counts as its median in the training data")
+    typer.echo("a missing feature (NaN) counts as its typical value in the training data")
     if not card.pointwise:
         return
     if cost is None:
-        typer.echo("what one base vector for all queries costs is not known: no candidate is relevant; give --data")
+        typer.echo("what it costs to score documents one by one is not known: no candidate is relevant; give --data")
         return
     labels = "by clicks of the shown order, give --data for labels" if by_clicks else "by labels"
     change = cost.change
     typer.echo(
-        f"one base vector for all queries: nDCG@10 {cost.pointwise:.4f}, with one for each {cost.model:.4f} "
+        f"documents one by one: nDCG@10 {cost.pointwise:.4f}, in their lists {cost.model:.4f} "
         f"({change.difference:+.4f} [{change.low:+.4f}, {change.high:+.4f}], {cost.queries:,} queries, {labels})"
     )

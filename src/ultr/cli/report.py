@@ -166,7 +166,10 @@ def _judged(
     from ultr.data.source import LETOR_LIKE
     from ultr.methods.origin import found_from
 
-    sources: dict[tuple[str, int, int], bool] = {} if given is None else {(given, fold or 1, 0): True}
+    sources: dict[tuple[str, int, int], bool] = {}
+    if given is not None:
+        known = next((model.manifest.origin for model in models if model.manifest.origin is not None), None)
+        sources[given, fold or (known.fold if known else 1), known.seed if known else 0] = True
     for model in models:
         origin = model.manifest.origin
         if given is not None or origin is None:

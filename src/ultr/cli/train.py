@@ -139,7 +139,8 @@ def _origin(
     """What the model's manifest says of how it was trained."""
     from ultr.methods.origin import Origin, seen_from
 
-    labels = validate if validate not in (CLICKS, "none") else None
+    # Labels choose the weights of what learns from them, unless others are given.
+    labels = validate if validate not in (CLICKS, "none") else data if validate == CLICKS else None
     return Origin(
         command=shlex.join(["ultr", *sys.argv[1:]]),
         log=None if log is None else seen_from(out, str(log)),

@@ -87,6 +87,10 @@ def export(
         raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
     sample = ranker.sample_ if ranker.sample_ is not None else lists
     examined = lists if lists is not None else sample
+    if pointwise and ranker.sample_ is None:
+        raise OptionError(
+            "the model was saved without training lists, whose mean a pointwise file needs; train it again"
+        )
     if sample is None or examined is None:
         raise OptionError("the model was saved without candidates to check its export on; give some (--data)")
     if examined.feature_names != ranker.feature_names_:

@@ -14,6 +14,8 @@ from ultr.metrics import kendall_tau, mean
 
 LARGEST, SMALLEST_TAU = 1e-3, 0.999
 """How far scores may lie apart, in standard deviations of all scores, and how far their orders."""
+DIGITS = 1e-5
+"""How far scores may lie apart in any case, as a share of the largest."""
 BLANK = 0.1
 """The share of features that are missing where that is checked."""
 
@@ -27,6 +29,8 @@ class Parity:
     largest_difference: float
     spread: float
     """The standard deviation of the model's scores, to see the largest difference in proportion."""
+    size: float
+    """The largest of the model's scores, whatever its sign."""
     kendall_tau: float
     """The mean over queries."""
     missing_difference: float
@@ -34,7 +38,8 @@ class Parity:
 
     def check(self) -> None:
         """Raise an `ExportError` unless both score alike."""
-        bound = LARGEST * self.spread
+        # Scores that are all alike have no spread, and still only so many digits.
+        bound = max(LARGEST * self.spread, DIGITS * self.size)
         # Written so that NaN does not pass.
         if not (max(self.largest_difference, self.missing_difference) <= bound and self.kendall_tau >= SMALLEST_TAU):
             raise ExportError(
@@ -56,6 +61,7 @@ def parity(model: Ranker, exported: Ranker, lists: JudgedLists, *, typical: Floa
         documents=lists.documents,
         largest_difference=float(np.abs(found - wanted).max()),
         spread=float(wanted.std()),
+        size=float(np.abs(wanted).max()),
         kendall_tau=_tau(wanted, found, lists),
         missing_difference=float(np.abs(guessed - filled).max()),
     )

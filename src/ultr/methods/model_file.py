@@ -23,6 +23,7 @@ from ultr.files import new_folder, read_json, write_json
 from ultr.methods.origin import Origin
 from ultr.methods.sample import save_sample
 from ultr.train.checkpoint import Record
+from ultr.train.team import Team
 from ultr.version import __version__
 
 FORMAT = "ultr model 1"
@@ -123,6 +124,7 @@ class Manifest(_Strict):
                 "numpy": np.__version__,
                 "python": platform.python_version(),
                 "threads": str(torch.get_num_threads()),
+                "processes": str(Team.of_environment().size),
             },
             history=[HistoryRecord(**vars(record)) for record in history],
             choices=choices or {},

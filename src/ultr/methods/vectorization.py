@@ -26,6 +26,7 @@ from ultr.nn import MLP, Observation
 from ultr.nn.observation import COMBINATIONS
 from ultr.train.lists import Batch, TrainingLists, pad
 from ultr.train.stage import Stage
+from ultr.train.team import Team
 
 AUTO = "auto"
 SCHEDULES = ("sequential", "joint")
@@ -207,7 +208,7 @@ class Vectorization(Estimator):
         learned = {name: value for name, value in vars(tried[chosen]).items() if name.endswith("_")}
         vars(self).update(learned | {"candidates_": candidates})
         for path in paths.values():
-            if path is not None:
+            if path is not None and Team.of_environment().leads:
                 path.unlink(missing_ok=True)
         return self
 

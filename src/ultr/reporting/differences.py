@@ -6,7 +6,7 @@ from ultr.pages import Section, Table
 from ultr.reporting.material import Material
 from ultr.reporting.model import Model
 from ultr.reporting.part import Part
-from ultr.reporting.provenance import facts_of
+from ultr.reporting.provenance import facts_of, misfits
 
 OWN = ("weights",)
 """What is never the same and says nothing."""
@@ -32,6 +32,6 @@ def differences(material: Material, second: Model) -> Part:
         data += " They differ in nothing that decides training."
     return Part(
         "differences",
-        Section("What differs?", data, " ".join(material.missing), tables=tables),
+        Section("What differs?", data, " ".join([*misfits(material), *material.missing]), tables=tables),
         {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
     )

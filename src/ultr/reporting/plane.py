@@ -38,7 +38,7 @@ def plane(material: Material) -> Part | None:
         f"Each dot is a document of {scene.name}, shaded by its {scene.value_name}. Clicks are the product of a "
         "document and an observation vector, so a position is a direction: the further a document lies along it, the "
         "more it is clicked there. A query's documents are ranked along its base vector. Vectors of more than two "
-        "dimensions are shown in the two directions in which the documents differ most."
+        "dimensions are shown in the two directions that hold most of the documents' sum of squares."
     )
     return Part("plane", Section(TITLE, text, drawings=drawings), numbers)
 
@@ -63,7 +63,7 @@ class _Scene:
         most = np.sort(np.argsort(-material.log.impressions, kind="stable")[:MOST_QUERIES])
         log = material.log.select(most)
         features = log.features[log.documents]
-        if log.grades is not None:
+        if log.grades is not None and (log.grades.values[log.documents] >= 0).all():
             grades = log.grades.values[log.documents].astype(np.float64)
             return cls(material.log_name, features, log.offsets, grades, "grade")
         rates = log.clicks / log.impressions[ragged.list_numbers(log.offsets)]

@@ -33,7 +33,7 @@ def provenance(material: Material) -> Part:
         Section(
             "What was trained on what",
             text=" ".join([*_methods(material), _about_log(material), _about_judged(material)]).strip(),
-            advice=" ".join([*_misfits(material), *material.missing]),
+            advice=" ".join([*misfits(material), *material.missing]),
             tables=[
                 Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
                 Table(
@@ -88,8 +88,8 @@ def reproduction(material: Material, command: str) -> Part:
     )
     silent = [model.name for model in material.models if model.manifest.origin is None]
     text = (
-        "The same seed gives the same weights bit for bit on the same data, with the versions and the number of "
-        "threads that stand above."
+        "The same seed gives the same weights bit for bit on the same data, with the versions and the numbers of "
+        "threads and processes that stand above."
     )
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
@@ -116,7 +116,7 @@ def _about_judged(material: Material) -> str:
     return f"Rankings are measured on {material.judged.queries:,} judged queries of {material.judged_name}."
 
 
-def _misfits(material: Material) -> Sequence[str]:
+def misfits(material: Material) -> Sequence[str]:
     """A sentence where the log at hand is not the one that a model learned from."""
     if material.log is None:
         return []

@@ -54,6 +54,7 @@ def train(
     standing, best = Standing(), None
     if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
         standing, best = saved
+    team.check_same(f"{standing.stage} {standing.step} {lists.lists} {lists.weights.sum()} {lists.clicks.sum()}")
 
     for number, stage in enumerate(stages):
         if number < standing.stage:

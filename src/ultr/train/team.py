@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import torch
@@ -31,10 +32,11 @@ class Team:
             return cls()
         if not torch.distributed.is_initialized():
             store, rank, size = next(torch.distributed.rendezvous("env://"))  # type: ignore[attr-defined]
-            # The store outlives a worker that was killed; what the processes before said in it must not be believed.
-            store = torch.distributed.PrefixStore(  # type: ignore[attr-defined]
-                os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store
-            )
+            if os.environ.get("GROUP_WORLD_SIZE") == "1":
+                # The store outlives workers that were killed; what they said in it must not be believed. Several
+                # machines do not count restarts alike: docs/scale.md says what they need instead.
+                attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+                store = torch.distributed.PrefixStore(attempt, store)  # type: ignore[attr-defined]
             torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
         return cls(torch.distributed.get_rank(), torch.distributed.get_world_size())
 
@@ -70,6 +72,15 @@ class Team:
         message = torch.tensor([float("nan") if value is None else value, float(value is None)], dtype=torch.float64)
         torch.distributed.broadcast(message, src=0)
         return None if message[1] else float(message[0])
+
+    def check_same(self, state: str) -> None:
+        """Raise an `OptionError` unless the leading process is in the same state."""
+        number = float(int.from_bytes(blake2b(state.encode(), digest_size=6).digest()))
+        if self.told(number) != number:
+            raise OptionError(
+                f"process {self.rank} starts from another log or checkpoint than the first one; "
+                "put the log and the folder of the model where all machines see the same files"
+            )
 
     def disband(self) -> None:
         """Wait for all processes, and let go of them."""
