@@ -27,7 +27,8 @@ def test_training_says_in_the_manifest_where_a_model_comes_from(runs: Path) -> N
     assert origin["validation"] == "clicks"
     assert origin["hold_out"] == "query"
     assert origin["command"].startswith("ultr train vectorization --log ")
-    assert json.loads((runs / "upper" / "manifest.json").read_text())["origin"]["data"] == DATA
+    labels = json.loads((runs / "upper" / "manifest.json").read_text())["origin"]
+    assert labels["data"] == labels["validation"] == DATA
 
 
 def test_a_model_needs_no_option_wherever_one_stands(
@@ -48,6 +49,16 @@ def test_log_and_models_can_be_moved_together(runs: Path, tmp_path: Path) -> Non
     content = json.loads(ultr("report", tmp_path / "moved" / "model", "--json").stdout)
     assert content["models"]["log_is_that_of"] == ["model"]
     assert content["examination"]["log"] == str(tmp_path / "moved" / "log")
+
+
+def test_labels_that_are_given_are_those_of_the_seed_of_the_training(runs: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    ultr("train", "label", "--data", DATA, "--seed", 3, *TINY, "--out", other)
+    given, known = (
+        json.loads(ultr("report", other, *options, "--overwrite", "--json").stdout)["quality"]["measures"]
+        for options in (("--data", DATA), ())
+    )
+    assert given == known
 
 
 def test_all_models_of_a_folder_are_measured_by_the_labels_that_one_of_them_knows(runs: Path) -> None:

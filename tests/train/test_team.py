@@ -43,6 +43,12 @@ def test_a_batch_that_cannot_be_shared_is_refused() -> None:
         Team(0, 3).share(2)
 
 
+def test_a_process_alone_agrees_with_itself() -> None:
+    team = Team()
+    team.check_same("anything")
+    assert (team.told(0.25), team.told(None), team.leads) == (0.25, None, True)
+
+
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_the_gradients_of_the_shares_add_up_to_that_of_the_batch(
     method: type[Estimator], small: Splits, pair_log: ClickLog
@@ -130,6 +136,23 @@ def test_after_a_worker_is_killed_the_team_goes_on_from_the_checkpoint(folder: P
     assert "going on from step" in err
     a, b = (load_file(folder / name / "weights.safetensors") for name in ("whole", "killed"))
     assert all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def test_processes_that_see_different_logs_stop(folder: Path) -> None:
+    (folder / "second").mkdir()
+    script = folder / "second" / "start.py"
+    script.write_text(
+        "import os, sys\nfrom ultr.cli import main\n"
+        f"log = '{folder}/log' if os.environ['RANK'] == '0' else '{folder}/part'\n"
+        f"sys.argv = ['ultr', 'train', 'dla', '--log', log, '--steps', '20', '--out', '{folder}/torn']\nmain()\n"
+    )
+    log = ClickLog.load(folder / "log")
+    log.select(np.arange(log.lists // 2)).save(folder / "part")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert not (folder / "torn").exists()
 
 
 def test_of_two_processes_one_says_what_is_wrong(folder: Path) -> None:
