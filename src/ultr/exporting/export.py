@@ -85,13 +85,8 @@ def export(
     checks.one_of("form", form, [name for name in FORMS if name != "documents"])
     if Path(path).exists() and not overwrite:
         raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
-    sample = ranker.sample_ if ranker.sample_ is not None else lists
-    examined = lists if lists is not None else sample
-    if pointwise and ranker.sample_ is None:
-        raise OptionError(
-            "the model was saved without training lists, whose mean a pointwise file needs; train it again"
-        )
-    if sample is None or examined is None:
+    examined = lists if lists is not None else ranker.sample_
+    if examined is None:
         raise OptionError("the model was saved without candidates to check its export on; give some (--data)")
     if examined.feature_names != ranker.feature_names_:
         raise DataError(
@@ -110,7 +105,7 @@ def export(
             "versions": {"ultr": __version__, "torch": str(torch.__version__)},
         }
     )
-    reference = _Pointwise(ranker, sample) if pointwise else ranker
+    reference = _Pointwise(ranker) if pointwise else ranker
     content = _graph(ranker, reference, card)
     scorer = Scorer.of_bytes(content, file=path)
     found = parity(reference, scorer, examined, typical=ranker.scaling_.typical)
@@ -122,9 +117,14 @@ def export(
 
 
 class _Pointwise:
-    """The ranker with what lists add to a score fixed at its mean over a sample of lists."""
+    """The ranker with what lists add to a score fixed at its mean over the training lists that were kept."""
 
-    def __init__(self, ranker: Estimator, sample: JudgedLists) -> None:
+    def __init__(self, ranker: Estimator) -> None:
+        sample = ranker.sample_
+        if sample is None:
+            raise OptionError(
+                "the model was saved without training lists, which a pointwise file needs; train it again"
+            )
         self._ranker = ranker
         mask = torch.from_numpy(ragged.mask(sample.offsets, width=int(np.diff(sample.offsets).max())))
         inputs = ranker.inputs(sample.features).gather(torch.arange(sample.documents))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ class Shape:
     """The number of levels of each bias factor; empty where there are none."""
 
 
-class ClickNetwork(nn.Module):
+class ClickNetwork(nn.Module, ABC):
     """A network that foretells clicks and scores candidates.
 
     A score is made in two steps, so that it can be had in every form that lists come in, padded, flat or one document
@@ -26,25 +27,25 @@ class ClickNetwork(nn.Module):
     how those of a list are shared out.
     """
 
+    @abstractmethod
     def embed(self, inputs: Tensor) -> Tensor:
         """What a score is made of, for each document by itself, [documents, values]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def combine(self, values: Tensor, mask: Tensor) -> Tensor:
         """Scores from what the documents of each list are, [lists, width, values] -> [lists, width]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pointwise(self, inputs: Tensor, mask: Tensor) -> nn.Module:
         """A network [documents, features] -> [documents, 1] with what lists add to a score fixed at its mean here."""
-        raise NotImplementedError
 
     def score(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """The score of each document, [documents]."""
         return self.combine(pad(self.embed(inputs), mask), mask)[mask]
 
+    @abstractmethod
     def click_logits(self, batch: Batch) -> Tensor:
         """Logits whose softmax over a list shares out its clicks, [lists, width]."""
-        raise NotImplementedError
 
     def click_shares(self, batch: Batch) -> Tensor:
         """The share of its list's clicks that each document gets, [lists, width]; 0 where there is no document."""

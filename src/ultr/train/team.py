@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import torch.distributed
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from ultr.arrays import Integers
 from ultr.errors import OptionError
@@ -31,7 +32,7 @@ class Team:
         if not torch.distributed.is_torchelastic_launched() or os.environ.get("WORLD_SIZE", "1") == "1":
             return cls()
         if not torch.distributed.is_initialized():
-            store, rank, size = next(torch.distributed.rendezvous("env://"))  # type: ignore[attr-defined]
+            store, rank, size = next(rendezvous("env://"))
             if os.environ.get("GROUP_WORLD_SIZE") == "1":
                 # The store outlives workers that were killed; what they said in it must not be believed. Several
                 # machines do not count restarts alike: docs/scale.md says what they need instead.
