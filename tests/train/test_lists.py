@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -11,6 +12,7 @@ from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.network import Shape
+from ultr.train import lists as lists_module
 from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists, pad
 
@@ -170,3 +172,17 @@ def test_inputs_too_large_for_memory_are_prepared_batch_by_batch_with_the_same_r
     centred = scaled - scaled.mean(1, keepdims=True)
     expected = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(once.gather(rows).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_factor_totals_are_those_of_each_combination_of_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists_module, "CHUNK", 3)
+    log = _log([4, 1, 10, 3, 2, 7, 5], [3, 1, 10, 2, 8, 1, 4])
+    levels, impressions, clicks = _lists(log).factor_totals()
+    expected: dict[tuple[int, int], list[int]] = {}
+    for number in range(log.lists):
+        for row in range(log.offsets[number], log.offsets[number + 1]):
+            total = expected.setdefault((log.factors[0].values[row], log.factors[1].values[row]), [0, 0])
+            total[0] += log.impressions[number]
+            total[1] += log.clicks[row]
+    found = {(a, b): [shown, clicked] for (a, b), shown, clicked in zip(levels, impressions, clicks, strict=True)}
+    assert found == expected

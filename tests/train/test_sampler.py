@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ultr.train import sampler as sampler_module
 from ultr.train.sampler import ListSampler
 
 
@@ -39,3 +41,17 @@ def test_a_step_does_not_depend_on_the_steps_before_it() -> None:
 
 def test_a_batch_may_be_larger_than_the_log() -> None:
     assert sorted(_passes([1, 1, 1], batch_size=9, steps=1).tolist()) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_a_pass_over_several_stretches_and_blocks_is_systematic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_module, "STRETCH", 100)
+    weights = np.random.default_rng(0).integers(1, 50, size=777)
+    counts = np.bincount(_passes(weights.tolist(), batch_size=777, steps=1), minlength=777)
+    assert (np.abs(counts - weights / weights.mean()) < 1 + 1e-9).all()
+
+
+def test_lists_are_found_by_the_sum_of_the_weights_before_them() -> None:
+    weights = np.random.default_rng(1).integers(1, 9, size=500)
+    sampler = ListSampler(weights, 1, seed=0, purpose="test")
+    ticks = np.random.default_rng(2).random(2_000) * weights.sum()
+    assert (sampler._at(ticks) == np.searchsorted(np.cumsum(weights), ticks, side="right")).all()

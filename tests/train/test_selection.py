@@ -32,6 +32,20 @@ def test_held_out_clicks_are_worth_minus_the_mean_loss_of_an_impression(small_lo
     assert ClickValidation(lists)(stage) == pytest.approx(-total / log.impressions.sum(), rel=1e-5)
 
 
+def test_of_a_large_held_out_log_lists_are_drawn_in_proportion_to_their_impressions(small_log: ClickLog) -> None:
+    log = replace(small_log, impressions=small_log.impressions + np.arange(small_log.lists) * 100)
+    method = Vectorization(hidden=(8,), base_hidden=(4,))
+    lists = method.training_lists(log, Inputs(log.features, FeatureScaling.fit(log.features)))
+    network = method.build(Shape(64, (10,)), torch.Generator().manual_seed(0))
+    stage = method.stages(network, lists)[0]
+    drawn, shares = ClickValidation(lists, most=log.lists - 1), log.impressions / log.impressions.sum()
+    counts = np.bincount(drawn._chosen, drawn._weights, minlength=log.lists)
+    assert (np.abs(counts - shares * (log.lists - 1)) < 1).all()
+    few = ClickValidation(lists, most=log.lists // 2)(stage)
+    assert few == ClickValidation(lists, most=log.lists // 2)(stage)
+    assert few == pytest.approx(ClickValidation(lists)(stage), rel=0.1)
+
+
 def test_labels_are_worth_the_mean_ndcg_at_10_of_queries_with_a_relevant_document(small: Splits) -> None:
     method = LabelBaseline(hidden=(8,), steps=1)
     ranker = method.fit(small.train)

@@ -51,11 +51,21 @@ def rows_of(lists: Integers, offsets: Integers) -> Integers:
     >>> rows_of(np.array([1, 0]), np.array([0, 2, 5])).tolist()
     [2, 3, 4, 0, 1]
     """
-    lengths = np.diff(offsets)[lists]
-    ends = np.cumsum(lengths)
-    shift = offsets[:-1][lists] - (ends - lengths)
+    starts = offsets[lists]
+    lengths = offsets[lists + 1] - starts
+    shift = starts - (np.cumsum(lengths) - lengths)
     rows: Integers = np.arange(lengths.sum()) + np.repeat(shift, lengths)
     return rows
+
+
+def ranks(offsets: Integers) -> Integers:
+    """The place of each value within its list, from 0.
+
+    >>> ranks(np.array([0, 2, 5])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    places: Integers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+    return places
 
 
 def following(offsets: Integers) -> Integers:
@@ -103,8 +113,7 @@ def pad(
     width = int(lengths.max(initial=0)) if width is None else width
     padded = np.full((len(lengths), width), fill, dtype=values.dtype)
     inside = mask(offsets, width=width)
-    ranks = np.arange(len(values)) - np.repeat(offsets[:-1], lengths)
-    padded[inside] = values[ranks < width]
+    padded[inside] = values[ranks(offsets) < width]
     return padded
 
 

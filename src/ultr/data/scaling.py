@@ -51,4 +51,6 @@ class FeatureScaling:
 
     def apply(self, features: Floats) -> Floats:
         """The scaled features; values outside the training range land outside [-1, 1]."""
-        return (features - self.centre) * self.factor
+        scaled = features - self.centre
+        scaled *= self.factor
+        return scaled

@@ -49,7 +49,7 @@ class Lists:
             drawn = draw_sessions(data, sessions=sessions, seed=seed)
             return cls(drawn.features[drawn.documents], drawn.clicks, drawn.positions, drawn.lengths)
         judged = data.with_relevant()
-        places = np.arange(judged.documents) - np.repeat(judged.offsets[:-1], judged.lengths) + 1
+        places = ragged.ranks(judged.offsets) + 1
         return cls(judged.features, judged.labels, places, judged.lengths)
 
     def worst_first(self) -> Lists:

@@ -146,11 +146,8 @@ class Affine(Estimator):
     def stages(self, network: AffineNetwork, lists: TrainingLists) -> Sequence[Stage]:
         """The EM, then the ranker."""
         steps = self.first_stage_steps()
-        weights = np.repeat(lists.weights, np.diff(lists.offsets))
-        shown, clicked = (
-            np.bincount(lists.factors[:, 0], values, minlength=len(network.other_rates))
-            for values in (weights, weights * lists.clicks)
-        )
+        levels, *totals = lists.factor_totals()
+        shown, clicked = (np.bincount(levels[:, 0], each, minlength=len(network.other_rates)) for each in totals)
         rates = torch.from_numpy(clicked / np.maximum(shown, 1)).float()
         return [
             Stage(

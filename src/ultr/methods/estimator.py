@@ -133,13 +133,12 @@ class Estimator(ABC):
             checkpoint=Checkpoint(Path(checkpoint), self._run(fingerprint, validation)) if checkpoint else None,
             observer=Bar(self.title()) if progress and Team.of_environment().leads else None,
         )
-        clicks = lists.clicks @ np.repeat(lists.weights, np.diff(lists.offsets))
         self.network_ = network
         self.sample_: JudgedLists | None = sample_of(data)
         self.scaling_ = scaling
         self.feature_names_ = tuple(data.feature_names)
         self.factors_ = factors
-        self.clicks_per_impression_ = float(clicks / lists.weights.sum())
+        self.clicks_per_impression_ = float(lists.clicks.sum(dtype=np.float64) / lists.weights.sum())
         self.data_fingerprint_ = fingerprint
         self.history_ = history
         self.origin_: Origin | None = None
@@ -160,10 +159,10 @@ class Estimator(ABC):
                 f"the ranker knows {len(self.feature_names_)} features, got an array of shape {matrix.shape}; "
                 "give one row a candidate with the features in the order of feature_names_"
             )
-        bad = np.argwhere(~np.isfinite(matrix))
-        if len(bad):
-            name = self.feature_names_[bad[0, 1]]
-            raise DataError(f"candidate {bad[0, 0]} has a NaN or infinite feature {name!r}; fill it in first")
+        if not np.isfinite([matrix.min(initial=0.0), matrix.max(initial=0.0)]).all():
+            row, column = np.argwhere(~np.isfinite(matrix))[0]
+            name = self.feature_names_[column]
+            raise DataError(f"candidate {row} has a NaN or infinite feature {name!r}; fill it in first")
         return Inputs(matrix, self.scaling_)
 
     def click_shares(self, log: ClickLog) -> Doubles:

@@ -108,8 +108,7 @@ class InversePropensity(Estimator):
         if self.propensities is not None:
             return np.array(self.propensities[:positions], dtype=np.float64)
         impressions = np.repeat(lists.weights, np.diff(lists.offsets))
-        clicks = lists.clicks.astype(np.float64) * impressions
-        places = lists.factors[:, 0] + 1
+        clicks, places = lists.clicks.astype(np.float64), lists.factors[0] + 1
         if self.estimator == CLICK_RATE:
             return click_rate_curve(places, impressions, clicks, positions_shown=positions)
         table = SwapTable.of(lists.documents, places, impressions, clicks, positions_shown=positions)

@@ -19,6 +19,7 @@ from ultr.methods.network import Shape
 from ultr.methods.scalar import ScalarNetwork
 from ultr.train.inputs import Inputs
 from ultr.train.lists import Batch, TrainingLists
+from ultr.train.selection import chunks
 from ultr.train.stage import Stage
 
 _SMALLEST = 1e-3
@@ -120,7 +121,7 @@ class PairDebias(Estimator):
                 "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
                 "or build it with ClickLog.of(..., pairs=True)"
             )
-        if not lists.pairs.any():
+        if not any(lists.pair_shares(chunk).any() for chunk in chunks(lists.offsets)):
             raise DataError("no impression clicks one document and not another, so there is nothing to learn from")
         return [
             Stage(

@@ -8,6 +8,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
@@ -28,10 +29,15 @@ def sample_of(data: ClickLog | JudgedLists) -> JudgedLists:
     # Lists of very different lengths may be more than wanted all the same; the first always stays.
     lists = lists[: max(1, int(np.searchsorted(np.cumsum(lengths[lists]), most, side="right")))]
     rows = ragged.rows_of(lists, data.offsets)
-    documents, relevant = (data.documents, data.clicks > 0) if isinstance(data, ClickLog) else (None, data.labels)
+    documents: Integers
+    relevant: Integers
+    if isinstance(data, ClickLog):
+        documents, relevant = data.documents[rows], (data.clicks[rows] > 0).astype(np.int64)
+    else:
+        documents, relevant = rows, data.labels[rows]
     return JudgedLists.of(
-        features=data.features[rows if documents is None else documents[rows]],
-        labels=relevant[rows],
+        features=data.features[documents],
+        labels=relevant,
         offsets=ragged.from_lengths(lengths[lists]),
         feature_names=data.feature_names,
     )

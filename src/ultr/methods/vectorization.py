@@ -308,7 +308,5 @@ class Vectorization(Estimator):
 
 def _distinct_factors(lists: TrainingLists) -> tuple[Tensor, Tensor]:
     """The combinations of bias-factor levels in the log, [combinations, factors], and the share of each."""
-    weights = np.repeat(lists.weights, np.diff(lists.offsets))
-    levels, inverse = np.unique(lists.factors, axis=0, return_inverse=True)
-    shares = np.bincount(inverse.reshape(-1), weights=weights) / weights.sum()
-    return torch.from_numpy(levels), torch.from_numpy(shares).float()
+    levels, impressions, _ = lists.factor_totals()
+    return torch.from_numpy(levels), torch.from_numpy(impressions / impressions.sum()).float()

@@ -27,7 +27,7 @@ class ShownLists:
     @property
     def positions(self) -> Integers:
         """The position of each shown document, from 1."""
-        return np.arange(len(self.documents)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+        return ragged.ranks(self.offsets) + 1
 
 
 def shown_lists(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ultr.arrays import Floats, Integers, Mask
+from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.train.inputs import Inputs
+
+CHUNK = 2**16
+"""So many lists are summed up at once."""
 
 
 @dataclass(frozen=True)
@@ -59,33 +63,34 @@ def pad(values: Tensor, mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class TrainingLists:
-    """Lists of documents with their clicks an impression and their weight in the log."""
+    """Lists of documents with their clicks and their weight in the log.
+
+    The arrays may be memory-mapped files: nothing is read of them but the lists that are asked for.
+    """
 
     inputs: Inputs
     documents: Integers
     offsets: Integers
-    factors: Integers
-    """int64 [shown documents, factors]."""
-    clicks: Floats
-    """float32 [shown documents], clicks an impression (or what a method learns from in their place)."""
+    factors: tuple[Integers, ...]
+    """For each bias factor its levels, [shown documents]."""
+    clicks: Integers | Floats
+    """[shown documents], over all impressions (or what a method learns from in their place)."""
     weights: Integers
     """[lists], impressions."""
-    pairs: Floats | None = None
-    """float32 [ordered pairs], a square for each list: the share of impressions that clicked i and not j."""
+    pairs: Integers | None = None
+    """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
 
     @classmethod
     def of_log(cls, log: ClickLog, inputs: Inputs, *, pairs: bool = False) -> TrainingLists:
         """The lists of a click log, whose features are the inputs; with `pairs`, their pairs if the log counts them."""
-        rates = log.clicks / np.repeat(log.impressions, log.lengths)
-        factors = np.stack([factor.values for factor in log.factors], axis=1).astype(np.int64)
         return cls(
             inputs=inputs,
-            documents=log.documents.astype(np.int64),
-            offsets=log.offsets.astype(np.int64),
-            factors=factors,
-            clicks=rates.astype(np.float32),
-            weights=log.impressions.astype(np.int64),
-            pairs=_ordered_pairs(log, log.pair_clicks) if pairs and log.pair_clicks is not None else None,
+            documents=log.documents,
+            offsets=log.offsets,
+            factors=tuple(factor.values for factor in log.factors),
+            clicks=log.clicks,
+            weights=log.impressions,
+            pairs=log.pair_clicks if pairs else None,
         )
 
     @classmethod
@@ -95,7 +100,7 @@ class TrainingLists:
             inputs=inputs,
             documents=np.arange(judged.documents),
             offsets=judged.offsets,
-            factors=np.empty((judged.documents, 0), dtype=np.int64),
+            factors=(),
             clicks=targets,
             weights=np.ones(judged.queries, dtype=np.int64),
         )
@@ -112,40 +117,69 @@ class TrainingLists:
         pairs, so their mean does not depend on what was clicked together.
         """
         rows = ragged.rows_of(lists, self.offsets)
-        lengths = np.diff(self.offsets)[lists]
+        lengths = self.offsets[lists + 1] - self.offsets[lists]
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
-        clicks = self.clicks[rows]
+        clicks = (self.clicks[rows] / np.repeat(self.weights[lists], lengths)).astype(np.float32)
         if sessions is not None:
             clicks = _happens(clicks, sessions)
+        factors = np.empty((len(rows), len(self.factors)), dtype=np.int64)
+        for number, levels in enumerate(self.factors):
+            factors[:, number] = levels[rows]
         mask = ragged.mask(offsets, width=width)
+        pairs = None
+        if self.pairs is not None:
+            pairs = self.pair_shares(lists)
+            if sessions is not None:
+                inside = mask[:, :, None] & mask[:, None, :]
+                pairs[inside] = _happens(pairs[inside], sessions)
         return Batch(
-            features=self.inputs.gather(torch.from_numpy(self.documents[rows])),
-            factors=torch.from_numpy(self.factors[rows]),
+            features=self.inputs.gather(torch.from_numpy(self.documents[rows].astype(np.int64))),
+            factors=torch.from_numpy(factors),
             clicks=torch.from_numpy(ragged.pad(clicks, offsets, width=width)),
             mask=torch.from_numpy(mask),
-            pairs=None if self.pairs is None else self._pad_pairs(self.pairs, lists, mask, sessions),
+            pairs=None if pairs is None else torch.from_numpy(pairs),
         )
 
-    def _pad_pairs(self, pairs: Floats, lists: Integers, mask: Mask, sessions: np.random.Generator | None) -> Tensor:
-        shares = pairs[ragged.rows_of(lists, ragged.from_lengths(np.diff(self.offsets) ** 2))]
-        padded = np.zeros((*mask.shape, mask.shape[1]), dtype=np.float32)
-        padded[mask[:, :, None] & mask[:, None, :]] = shares if sessions is None else _happens(shares, sessions)
-        return torch.from_numpy(padded)
+    def pair_shares(self, lists: Integers) -> Floats:
+        """The share of impressions that clicked document i and not document j, [lists, width, width]."""
+        assert self.pairs is not None
+        lengths = self.offsets[lists + 1] - self.offsets[lists]
+        offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
+        clicks = self.clicks[ragged.rows_of(lists, self.offsets)]
+        both = self.pairs[ragged.rows_of(lists, self._pair_offsets)]
+        impressions = np.repeat(self.weights[lists], np.diff(ragged.pair_offsets(offsets)))
+        numbers, columns = ragged.list_numbers(offsets), ragged.ranks(offsets)
+        upper, lower = ragged.pair_members(offsets)
+        shares = np.zeros((len(lists), width, width), dtype=np.float32)
+        for clicked, other in ((upper, lower), (lower, upper)):
+            shares[numbers[clicked], columns[clicked], columns[other]] = (clicks[clicked] - both) / impressions
+        return shares
+
+    @cached_property
+    def _pair_offsets(self) -> Integers:
+        return ragged.pair_offsets(self.offsets)
+
+    def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
+        """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
+        sizes = tuple(int(levels.max(initial=0)) + 1 for levels in self.factors)
+        keys, impressions, clicks = [], [], []
+        for start in range(0, self.lists, CHUNK):
+            offsets = self.offsets[start : start + CHUNK + 1]
+            shown = slice(int(offsets[0]), int(offsets[-1]))
+            found, numbers = np.unique(
+                np.ravel_multi_index([levels[shown] for levels in self.factors], sizes), return_inverse=True
+            )
+            keys.append(found)
+            weights = np.repeat(self.weights[start : start + CHUNK], np.diff(offsets))
+            impressions.append(np.bincount(numbers, weights))
+            clicks.append(np.bincount(numbers, self.clicks[shown]))
+        known, numbers = np.unique(np.concatenate(keys), return_inverse=True)
+        shown_often, clicked_often = np.zeros(len(known)), np.zeros(len(known))
+        np.add.at(shown_often, numbers, np.concatenate(impressions))
+        np.add.at(clicked_often, numbers, np.concatenate(clicks))
+        return np.stack(np.unravel_index(known, sizes), axis=1), shown_often, clicked_often
 
 
 def _happens(shares: Floats, random: np.random.Generator) -> Floats:
     """1 where a coin with this share of heads shows one, else 0."""
     return (random.random(len(shares), dtype=np.float32) < shares).astype(np.float32)
-
-
-def _ordered_pairs(log: ClickLog, both: Integers) -> Floats:
-    """For each list its square of documents, row by row: the share of impressions that clicked i and not j."""
-    widths = np.repeat(log.lengths, log.lengths)
-    row_starts = ragged.from_lengths(widths)
-    columns = np.arange(len(log.documents)) - np.repeat(log.offsets[:-1], log.lengths)
-    impressions = np.repeat(log.impressions, np.diff(ragged.pair_offsets(log.offsets)))
-    upper, lower = ragged.pair_members(log.offsets)
-    shares = np.zeros(row_starts[-1], dtype=np.float32)
-    for clicked, other in ((upper, lower), (lower, upper)):
-        shares[row_starts[clicked] + columns[other]] = (log.clicks[clicked] - both) / impressions
-    return shares

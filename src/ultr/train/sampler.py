@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ultr.arrays import Integers
+from ultr.arrays import Doubles, Integers
 from ultr.seeding import generator
+from ultr.train.shuffle import Shuffle
+
+BLOCK = 64
+"""Of so many lists the sum of the weights is kept in memory; those of single lists are read when they are needed."""
+STRETCH = 2**14
+"""So many lists are drawn at once."""
 
 
 class ListSampler:
@@ -17,25 +23,38 @@ class ListSampler:
     """
 
     def __init__(self, weights: Integers, batch_size: int, *, seed: int, purpose: str) -> None:
-        self._ends = np.cumsum(weights, dtype=np.float64)
+        self._weights, self._lists = weights, len(weights)
+        blocks = np.add.reduceat(weights, np.arange(0, self._lists, BLOCK), dtype=np.int64)
+        self._ends = np.cumsum(blocks).astype(np.float64)
         self._batch_size = batch_size
         self._seed, self._purpose = seed, purpose
-        self._cached: tuple[int, Integers] | None = None
+        self._cached: tuple[tuple[int, int], Integers] | None = None
 
     def __call__(self, step: int) -> Integers:
         """The numbers of the lists of a step."""
         start, parts, count = step * self._batch_size, [], 0
         while count < self._batch_size:
-            number, within = divmod(start + count, len(self._ends))
-            part = self._pass(number)[within : within + self._batch_size - count]
+            number, within = divmod(start + count, self._lists)
+            stretch, first = divmod(within, STRETCH)
+            part = self._stretch(number, stretch)[first : first + self._batch_size - count]
             parts.append(part)
             count += len(part)
         return np.concatenate(parts)
 
-    def _pass(self, number: int) -> Integers:
-        if self._cached is None or self._cached[0] != number:
+    def _stretch(self, number: int, stretch: int) -> Integers:
+        """The lists of one stretch of a pass."""
+        if self._cached is None or self._cached[0] != (number, stretch):
             random = generator(self._seed, self._purpose, number)
-            ticks = (np.arange(len(self._ends)) + random.random()) / len(self._ends) * self._ends[-1]
-            drawn = np.minimum(np.searchsorted(self._ends, ticks, side="right"), len(self._ends) - 1)
-            self._cached = number, random.permutation(drawn)
+            shift, order = random.random(), Shuffle(self._lists, random)
+            places = order(np.arange(stretch * STRETCH, min((stretch + 1) * STRETCH, self._lists)))
+            self._cached = (number, stretch), self._at((places + shift) / self._lists * self._ends[-1])
         return self._cached[1]
+
+    def _at(self, ticks: Doubles) -> Integers:
+        """The lists at these sums of the weights before them."""
+        blocks = np.minimum(np.searchsorted(self._ends, ticks, side="right"), len(self._ends) - 1)
+        members = blocks[:, None] * BLOCK + np.arange(BLOCK)
+        weights = np.where(members < self._lists, self._weights[np.minimum(members, self._lists - 1)], 0)
+        ends = (self._ends[blocks] - weights.sum(axis=1))[:, None] + np.cumsum(weights, axis=1)
+        found: Integers = np.minimum(blocks * BLOCK + (ends <= ticks[:, None]).sum(axis=1), self._lists - 1)
+        return found
