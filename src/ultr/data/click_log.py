@@ -11,7 +11,9 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
+from ultr.data.gathering import gather, take
 from ultr.data.grades import Grades as Grades
+from ultr.data.log_checks import check_log
 from ultr.data.log_folder import FORMAT, Levels, Manifest, read_array, read_manifest
 from ultr.data.log_splits import split_pages, split_queries, split_time
 from ultr.errors import DataError
@@ -99,65 +101,7 @@ class ClickLog:
     """The judge's label of each document, a row of `features`; None = there are none."""
 
     def __post_init__(self) -> None:
-        for name in ("documents", "offsets", "impressions", "clicks", "queries"):
-            array = getattr(self, name)
-            if array.ndim != 1 or array.dtype.kind not in "iu":
-                raise DataError(f"{name} of a click log must be a flat array of integers, got {array.dtype}")
-        shown = len(self.documents)
-        ragged.check_offsets(self.offsets, shown, what="shown documents")
-        if not self.factors or self.factors[0].name != "position":
-            raise DataError("the first bias factor of a click log must be the position")
-        if len({factor.name for factor in self.factors}) < len(self.factors):
-            raise DataError("two bias factors of a click log have the same name")
-        for name, values in [("clicks", self.clicks), *((f.name, f.values) for f in self.factors)]:
-            if len(values) != shown:
-                raise DataError(f"{shown} shown documents, but {len(values)} values of {name}")
-        if len(self.impressions) != self.lists or len(self.queries) != self.lists:
-            raise DataError(f"impressions and queries must have one value for each of {self.lists} lists")
-        downwards = np.diff(self.factors[0].values) > 0
-        downwards[self.offsets[1:-1][(self.offsets[1:-1] > 0) & (self.offsets[1:-1] < shown)] - 1] = True
-        if not downwards.all():
-            raise DataError("the documents of a list must stand from the top down, one at a position")
-        if shown and not 0 <= self.documents.min() <= self.documents.max() < len(self.features):
-            raise DataError(f"documents must be rows of the {len(self.features)} feature vectors")
-        if self.lists and not 0 <= self.queries.min() <= self.queries.max() < len(self.query_ids):
-            raise DataError(f"queries must index the {len(self.query_ids)} query ids")
-        if self.lists and self.impressions.min() < 1:
-            raise DataError("a list must have at least one impression")
-        if (self.clicks < 0).any() or (self.clicks > np.repeat(self.impressions, self.lengths)).any():
-            raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
-        if self.features.ndim != 2 or self.features.shape[1] != len(self.feature_names):
-            raise DataError(f"{self.features.shape} features, but {len(self.feature_names)} feature names")
-        if self.pair_clicks is not None:
-            self._check_pairs(self.pair_clicks)
-        self._check_periods()
-        if self.grades is not None and len(self.grades.values) != len(self.features):
-            raise DataError(f"{len(self.features)} documents, but {len(self.grades.values)} grades")
-
-    def _check_periods(self) -> None:
-        periods, count = self.periods, len(self.period_names)
-        if periods is None:
-            if count:
-                raise DataError(f"{count} names of periods, but no periods")
-            return
-        if periods.ndim != 1 or periods.dtype.kind not in "iu":
-            raise DataError(f"periods of a click log must be a flat array of integers, got {periods.dtype}")
-        if len(periods) != self.lists:
-            raise DataError(f"{self.lists} lists, but {len(periods)} periods")
-        if self.lists and not 0 <= periods.min() <= periods.max() < count:
-            raise DataError(f"periods must index the {count} names of periods")
-
-    def _check_pairs(self, both: Integers) -> None:
-        if both.ndim != 1 or both.dtype.kind not in "iu":
-            raise DataError(f"pair_clicks of a click log must be a flat array of integers, got {both.dtype}")
-        pairs = ragged.pair_offsets(self.offsets)
-        if len(both) != pairs[-1]:
-            raise DataError(f"{pairs[-1]} pairs of documents, but {len(both)} values of pair_clicks")
-        first, second = (self.clicks[rows] for rows in ragged.pair_members(self.offsets))
-        if (both < 0).any() or (both > np.minimum(first, second)).any():
-            raise DataError("two documents cannot have fewer than no clicks together or more than either has alone")
-        if (first + second - both > np.repeat(self.impressions, np.diff(pairs))).any():
-            raise DataError("two documents have so many clicks that more of them must have been together")
+        check_log(self)
 
     @classmethod
     def of(
@@ -261,19 +205,26 @@ class ClickLog:
         return self.factors[0].values + 1
 
     def select(self, lists: Integers | Mask) -> ClickLog:
-        """Only these lists (numbers or a mask), in this order; features and factor levels stay whole."""
+        """Only these lists (numbers or a mask), in this order; features and factor levels stay whole.
+
+        Large arrays are put into temporary files without a name, so that they take no memory of their own.
+        """
         chosen = ragged.chosen(lists)
-        rows = ragged.rows_of(chosen, self.offsets)
+        rows = (self.documents, self.clicks, *(factor.values for factor in self.factors))
+        offsets, (documents, clicks, *values) = gather(rows, chosen, self.offsets)
+        pair_clicks = None
+        if self.pair_clicks is not None:
+            pair_clicks = gather([self.pair_clicks], chosen, ragged.pair_offsets(self.offsets))[1][0]
         return replace(
             self,
-            documents=self.documents[rows],
-            offsets=ragged.from_lengths(self.lengths[chosen]),
-            factors=tuple(replace(factor, values=factor.values[rows]) for factor in self.factors),
-            impressions=self.impressions[chosen],
-            clicks=self.clicks[rows],
-            queries=self.queries[chosen],
-            pair_clicks=None if self.pair_clicks is None else self.pair_clicks[self._pairs_of(chosen)],
-            periods=None if self.periods is None else self.periods[chosen],
+            documents=documents,
+            offsets=offsets,
+            factors=tuple(replace(f, values=taken) for f, taken in zip(self.factors, values, strict=True)),
+            impressions=take(self.impressions, chosen),
+            clicks=clicks,
+            queries=take(self.queries, chosen),
+            pair_clicks=pair_clicks,
+            periods=None if self.periods is None else take(self.periods, chosen),
         )
 
     def split(self, held_out: float = 0.1, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
@@ -316,11 +267,9 @@ class ClickLog:
         pair_clicks = None
         if self.pair_clicks is not None:
             pair_clicks = np.zeros_like(merged.pair_clicks)
-            np.add.at(pair_clicks, merged._pairs_of(target), self.pair_clicks)
+            rows = ragged.rows_of(target, ragged.pair_offsets(merged.offsets))
+            np.add.at(pair_clicks, rows, self.pair_clicks)
         return replace(merged, clicks=clicks, impressions=impressions, pair_clicks=pair_clicks)
-
-    def _pairs_of(self, lists: Integers) -> Integers:
-        return ragged.rows_of(lists, ragged.pair_offsets(self.offsets))
 
     def _with_pairs(self) -> ClickLog:
         """The same log with its pairs counted; rows with the same clicks are summed, which keeps the pairs few."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ultr.data import ragged
+from ultr.data.gathering import new_array
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -19,7 +21,9 @@ MOST_OF_A_LIST = 10**9
 
 def split_queries(log: ClickLog, held_out: float, *, seed: int) -> tuple[ClickLog, ClickLog]:
     """The log without a share of its queries, and those."""
-    queries = np.unique(log.queries)
+    present = np.zeros(len(log.query_ids), dtype=np.bool_)
+    present[log.queries] = True
+    queries = np.flatnonzero(present)
     count = round(held_out * len(queries))
     if not 0 < count < len(queries):
         raise DataError(
@@ -27,7 +31,9 @@ def split_queries(log: ClickLog, held_out: float, *, seed: int) -> tuple[ClickLo
             "hold out another share, or validate by labels or not at all"
         )
     chosen = generator(seed, "held-out queries").permutation(queries)[:count]
-    aside = np.isin(log.queries, chosen)
+    held = np.zeros_like(present)
+    held[chosen] = True
+    aside = held[log.queries]
     return log.select(~aside), log.select(aside)
 
 
@@ -46,10 +52,15 @@ def split_pages(log: ClickLog, held_out: float, *, seed: int) -> tuple[ClickLog,
         raise DataError(
             f"cannot hold out a share of {held_out:g} of {log.impressions.sum()} pages; hold out another share"
         )
-    skips = np.repeat(log.impressions, log.lengths) - log.clicks
-    clicks = random.hypergeometric(log.clicks, skips, np.repeat(aside, log.lengths))
-    kept = replace(log, impressions=np.maximum(log.impressions - aside, 1), clicks=log.clicks - clicks)
-    held = replace(log, impressions=np.maximum(aside, 1), clicks=clicks)
+    left, taken = new_array(len(log.clicks), np.int64), new_array(len(log.clicks), np.int64)
+    for start, stop in ragged.spans(log.offsets):
+        rows, lengths = slice(log.offsets[start], log.offsets[stop]), np.diff(log.offsets[start : stop + 1])
+        clicks = log.clicks[rows]
+        skips = np.repeat(log.impressions[start:stop], lengths) - clicks
+        taken[rows] = random.hypergeometric(clicks, skips, np.repeat(aside[start:stop], lengths))
+        left[rows] = clicks - taken[rows]
+    kept = replace(log, impressions=np.maximum(log.impressions - aside, 1), clicks=left)
+    held = replace(log, impressions=np.maximum(aside, 1), clicks=taken)
     return kept.select(aside < log.impressions), held.select(aside > 0)
 
 
@@ -60,11 +71,10 @@ def split_time(log: ClickLog, held_out: float) -> tuple[ClickLog, ClickLog]:
             "this log does not say when its impressions were, so it cannot be split by time; "
             "prepare it with --time COLUMN"
         )
-    present, numbers = np.unique(log.periods, return_inverse=True)
+    present = np.flatnonzero(np.bincount(log.periods))
     if len(present) < 2:
         raise DataError("a log of one period cannot be split by time; split it by query or page")
-    impressions = np.zeros(len(present), dtype=np.int64)
-    np.add.at(impressions, numbers, log.impressions)
+    impressions = np.bincount(log.periods, log.impressions)[present]
     shares = np.cumsum(impressions[:0:-1]) / impressions.sum()
     count = 1 + int(np.argmin(np.abs(shares - held_out)))
     aside = log.periods >= present[-count]

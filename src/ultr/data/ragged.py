@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,13 +12,15 @@ from ultr.arrays import Integers
 from ultr.errors import DataError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+SPAN = 2**18
+"""So many values at a time take little memory, and little time for all that is done once a span."""
 
 
 def check_offsets(offsets: Integers, total: int, *, what: str) -> None:
     """Raise a `DataError` unless `offsets` splits `total` values into lists."""
     if offsets.ndim != 1 or len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != total:
         raise DataError(f"the offsets of {what} must start with 0 and end with {total}, their number")
-    if (np.diff(offsets) < 0).any():
+    if (offsets[1:] < offsets[:-1]).any():
         raise DataError(f"the offsets of {what} must never decrease")
 
 
@@ -41,8 +44,25 @@ def list_numbers(offsets: Integers) -> Integers:
 
 def chosen(lists: Integers | npt.NDArray[np.bool_]) -> Integers:
     """Chosen lists as numbers, given as numbers or as a mask."""
-    numbers: Integers = np.flatnonzero(lists) if lists.dtype == np.bool_ else lists.astype(np.int64)
+    numbers: Integers = np.flatnonzero(lists) if lists.dtype == np.bool_ else lists.astype(np.int64, copy=False)
     return numbers
+
+
+def spans(offsets: Integers, *, most: int | None = None) -> Iterator[tuple[int, int]]:
+    """Lists `start` to `stop`, one span after the other, of at most `most` (by default `SPAN`) lists and values each.
+
+    A list with more values is a span of its own.
+
+    >>> list(spans(np.array([0, 2, 5, 9, 9]), most=5))
+    [(0, 2), (2, 4)]
+    """
+    most = SPAN if most is None else most
+    start, lists = 0, len(offsets) - 1
+    while start < lists:
+        full = int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1
+        stop = min(max(full, start + 1), start + most, lists)
+        yield start, stop
+        start = stop
 
 
 def rows_of(lists: Integers, offsets: Integers) -> Integers:

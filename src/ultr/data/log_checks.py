@@ -1,0 +1,106 @@
+"""What must hold for a click log, checked a span of lists at a time, so that no check takes memory for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ultr.arrays import Integers
+from ultr.data import ragged
+from ultr.errors import DataError
+
+if TYPE_CHECKING:
+    from ultr.data.click_log import ClickLog
+
+
+def check_log(log: ClickLog) -> None:
+    """Raise a `DataError` unless the arrays of a log fit together."""
+    _check_shapes(log)
+    if not all(_downwards(log)):
+        raise DataError("the documents of a list must stand from the top down, one at a position")
+    if len(log.documents) and not 0 <= log.documents.min() <= log.documents.max() < len(log.features):
+        raise DataError(f"documents must be rows of the {len(log.features)} feature vectors")
+    if log.lists and not 0 <= log.queries.min() <= log.queries.max() < len(log.query_ids):
+        raise DataError(f"queries must index the {len(log.query_ids)} query ids")
+    if log.lists and log.impressions.min() < 1:
+        raise DataError("a list must have at least one impression")
+    if not all(_possible_clicks(log)):
+        raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
+    if log.features.ndim != 2 or log.features.shape[1] != len(log.feature_names):
+        raise DataError(f"{log.features.shape} features, but {len(log.feature_names)} feature names")
+    if log.pair_clicks is not None:
+        _check_pairs(log, log.pair_clicks)
+    _check_periods(log)
+    if log.grades is not None and len(log.grades.values) != len(log.features):
+        raise DataError(f"{len(log.features)} documents, but {len(log.grades.values)} grades")
+
+
+def _check_shapes(log: ClickLog) -> None:
+    for name in ("documents", "offsets", "impressions", "clicks", "queries"):
+        _check_flat(name, getattr(log, name))
+    shown = len(log.documents)
+    ragged.check_offsets(log.offsets, shown, what="shown documents")
+    if not log.factors or log.factors[0].name != "position":
+        raise DataError("the first bias factor of a click log must be the position")
+    if len({factor.name for factor in log.factors}) < len(log.factors):
+        raise DataError("two bias factors of a click log have the same name")
+    for name, values in [("clicks", log.clicks), *((f.name, f.values) for f in log.factors)]:
+        if len(values) != shown:
+            raise DataError(f"{shown} shown documents, but {len(values)} values of {name}")
+    if len(log.impressions) != log.lists or len(log.queries) != log.lists:
+        raise DataError(f"impressions and queries must have one value for each of {log.lists} lists")
+
+
+def _check_flat(name: str, array: Integers) -> None:
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"{name} of a click log must be a flat array of integers, got {array.dtype}")
+
+
+def _downwards(log: ClickLog) -> Iterator[bool]:
+    """Whether every document of some lists stands below the one before it, span by span."""
+    for start, stop in ragged.spans(log.offsets):
+        bounds = log.offsets[start : stop + 1]
+        places = log.factors[0].values[bounds[0] : bounds[-1]]
+        below = places[1:] > places[:-1]
+        firsts = bounds[1:-1] - bounds[0]
+        below[firsts[(firsts > 0) & (firsts < len(places))] - 1] = True
+        yield bool(below.all())
+
+
+def _possible_clicks(log: ClickLog) -> Iterator[bool]:
+    for start, stop in ragged.spans(log.offsets):
+        bounds = log.offsets[start : stop + 1]
+        clicks = log.clicks[bounds[0] : bounds[-1]]
+        often = np.repeat(log.impressions[start:stop], np.diff(bounds))
+        yield not ((clicks < 0).any() or (clicks > often).any())
+
+
+def _check_pairs(log: ClickLog, pair_clicks: Integers) -> None:
+    _check_flat("pair_clicks", pair_clicks)
+    pairs = ragged.pair_offsets(log.offsets)
+    if len(pair_clicks) != pairs[-1]:
+        raise DataError(f"{pairs[-1]} pairs of documents, but {len(pair_clicks)} values of pair_clicks")
+    for start, stop in ragged.spans(pairs):
+        bounds = log.offsets[start : stop + 1]
+        clicks = log.clicks[bounds[0] : bounds[-1]]
+        first, second = (clicks[rows] for rows in ragged.pair_members(bounds - bounds[0]))
+        both = pair_clicks[pairs[start] : pairs[stop]]
+        if (both < 0).any() or (both > np.minimum(first, second)).any():
+            raise DataError("two documents cannot have fewer than no clicks together or more than either has alone")
+        if (first + second - both > np.repeat(log.impressions[start:stop], np.diff(pairs[start : stop + 1]))).any():
+            raise DataError("two documents have so many clicks that more of them must have been together")
+
+
+def _check_periods(log: ClickLog) -> None:
+    periods, count = log.periods, len(log.period_names)
+    if periods is None:
+        if count:
+            raise DataError(f"{count} names of periods, but no periods")
+        return
+    _check_flat("periods", periods)
+    if len(periods) != log.lists:
+        raise DataError(f"{log.lists} lists, but {len(periods)} periods")
+    if log.lists and not 0 <= periods.min() <= periods.max() < count:
+        raise DataError(f"periods must index the {count} names of periods")
