@@ -12,7 +12,7 @@ from tests.serving.ranker_file import weights_of, write_ranker
 
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring import Card, Scorer
-from ultr.scoring.card import KEY
+from ultr.scoring.card import KEY, Form
 
 CARD: dict[str, Any] = {
     "form": "documents",
@@ -116,3 +116,25 @@ def test_less_than_half_of_what_is_computed_is_padding(tmp_path: Path, monkeypat
     monkeypatch.setattr(Scorer, "_run", count)
     np.testing.assert_allclose(scorer.score(rows, offsets), rows @ weights_of(), rtol=1e-4, atol=1e-5)
     assert sum(computed) < 2 * len(rows)
+
+
+@pytest.mark.parametrize("form", ["documents", "lists", "flat"])
+def test_many_candidates_are_scored_in_parts_that_keep_queries_whole(
+    form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = Scorer.load(write_ranker(tmp_path / "model.onnx", form=form))
+    offsets = np.array([0, 0, 4, 9, 30, 31, 36, 36])
+    rows = np.random.default_rng(0).normal(size=(36, 3)).astype(np.float32)
+    computed: list[int] = []
+    run = Scorer._run
+
+    def count(self: Scorer, **inputs: np.ndarray) -> np.ndarray:
+        computed.append(int(np.prod(inputs["features"].shape[:-1])))
+        return run(self, **inputs)
+
+    monkeypatch.setattr(Scorer, "_run", count)
+    monkeypatch.setattr("ultr.scoring.scorer.AT_ONCE", 10)
+    # In its flat form this ranker adds the number of queries of a part: three in the first, one in the second.
+    added = np.repeat([3, 1, 3], [9, 21, 6]) if form == "flat" else np.zeros(36)
+    np.testing.assert_allclose(scorer.score(rows, offsets), rows @ weights_of() + added, rtol=1e-4, atol=1e-5)
+    assert max(computed) == (10 if form == "documents" else 21)
