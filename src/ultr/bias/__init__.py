@@ -5,7 +5,8 @@ No torch here.
 
 from ultr.bias.curves import CURVE_ESTIMATORS, BiasCurves, Curve, bias_curves
 from ultr.bias.dispersion import Dispersion, dispersion, document_dispersion, draw_clicks, group_dispersion
-from ultr.bias.identifiability import BiasGraph, Link, bias_graph, same_features
+from ultr.bias.identifiability import BiasGraph, Link, bias_graph
+from ultr.bias.identities import same_features
 from ultr.bias.position_based_fit import Cells, PositionBasedFit, fit_poisson
 from ultr.bias.predictability import Predictability, position_predictability
 from ultr.bias.propensities import click_rate_curve, click_rate_propensities, read_propensities

@@ -8,14 +8,16 @@ its own, and documents of different parts cannot be compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Floats, Integers, Mask
+from ultr.arrays import Doubles, Integers, Mask
+from ultr.data import ragged, row_blocks
 from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.gathering import new_array, take
 from ultr.errors import DataError
 
 _REACH = 32
@@ -154,12 +156,15 @@ def bias_graph(
         raise DataError("a bias graph needs at least one bias factor")
     if not len(log.documents):
         raise DataError("the click log shows no document")
-    levels, values = np.unique(np.stack([factor.values for factor in chosen], axis=1), axis=0, return_inverse=True)
-    values = values.reshape(-1)
-    often = np.repeat(log.impressions, log.lengths).astype(np.float64)
-    documents = log.documents if identities is None else identities[log.documents]
-    shown = np.bincount(values, often).astype(np.float64)
-    pairs = _linked(documents, values, often, log.clicks, count=len(levels))
+    levels, values = _combinations(chosen)
+    shown, clicked = np.zeros(len(levels)), np.zeros(len(levels))
+    for start, stop in ragged.spans(log.offsets):
+        rows = slice(log.offsets[start], log.offsets[stop])
+        often = np.repeat(log.impressions[start:stop], np.diff(log.offsets[start : stop + 1]))
+        shown += np.bincount(values[rows], often, minlength=len(levels))
+        clicked += np.bincount(values[rows], log.clicks[rows], minlength=len(levels))
+    documents = log.documents if identities is None else take(identities, log.documents)
+    pairs = _linked(log, documents, values, count=len(levels))
     found = np.stack([pairs[:, 0], pairs[:, 1]], axis=1).astype(np.int64)
     bridges = _bridges(found, count=len(levels))
     links = tuple(
@@ -170,46 +175,62 @@ def bias_graph(
         names=tuple(_name(chosen, level) for level in levels),
         levels=levels,
         impressions=shown,
-        click_rates=np.bincount(values, log.clicks) / shown,
+        click_rates=clicked / shown,
         parts=_parts(found, shown),
         links=tuple(sorted(links, key=lambda link: (link.strength, link.first, link.second))),
     )
 
 
-def same_features(features: Floats) -> Integers:
-    """A number for each row of the features, the same for equal rows."""
-    # Adding 0 makes -0 and 0 the same bytes.
-    rows = np.ascontiguousarray(features + np.float32(0))
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-    return np.unique(keys, return_inverse=True)[1]
+def _combinations(factors: Sequence[BiasFactor]) -> tuple[Integers, Integers]:
+    """The combinations of levels that occur, [combinations, factors], in order; and which each row has."""
+    levels = np.empty((1, 0), dtype=np.int64)
+    values = new_array(len(factors[0].values), np.int64)
+    values[:] = 0
+    for factor in factors:
+        size, found = len(factor.levels), np.empty(0, dtype=np.int64)
+        for part in row_blocks.spans(len(values)):
+            values[part] = values[part] * size + factor.values[part]
+            found = np.union1d(found, values[part])
+        for part in row_blocks.spans(len(values)):
+            values[part] = np.searchsorted(found, values[part])
+        levels = np.concatenate([levels[found // size], found[:, None] % size], axis=1)
+    return levels, values
 
 
 def _name(factors: Sequence[BiasFactor], levels: Integers) -> str:
     return ", ".join(f"{factor.name} {factor.levels[level]}" for factor, level in zip(factors, levels, strict=True))
 
 
-def _linked(documents: Integers, values: Integers, often: Doubles, clicks: Integers, *, count: int) -> Doubles:
+def _linked(log: ClickLog, documents: Integers, values: Integers, *, count: int) -> Doubles:
     """A row for each linked pair of values: first, second, documents, strength, clicks."""
-    keys, inverse = np.unique(documents.astype(np.int64) * count + values, return_inverse=True)
-    document, value = keys // count, keys % count
-    shown, clicked = np.bincount(inverse, often), np.bincount(inverse, clicks)
-    found = []
+    found: list[Doubles] = []
+    for rows in row_blocks.row_blocks(documents):
+        keys, inverse = np.unique(documents[rows].astype(np.int64) * count + values[rows], return_inverse=True)
+        often = log.impressions[row_blocks.lists_of(rows, log.offsets)]
+        shown, clicked = (np.bincount(inverse, each).astype(np.float64) for each in (often, log.clicks[rows]))
+        found += _links_of(keys // count, keys % count, shown, clicked, count=count)
+    if not found:
+        return np.empty((0, 5))
+    rows = np.concatenate(found)
+    pair, number = np.unique(rows[:, 0].astype(np.int64), return_inverse=True)
+    return np.stack([pair // count, pair % count, *(np.bincount(number, rows[:, i]) for i in (1, 2, 3))], axis=1)
+
+
+def _links_of(
+    document: Integers, value: Integers, shown: Doubles, clicked: Doubles, *, count: int
+) -> Iterator[Doubles]:
+    """Rows with a pair of values, documents, strength, clicks: of neighbours, of those one further, and so on."""
     for step in range(1, min(_REACH, count - 1) + 1):
         upper = np.flatnonzero(document[:-step] == document[step:])
         if not len(upper):
-            break
+            return
         lower = upper + step
         pair, number = np.unique(value[upper] * count + value[lower], return_inverse=True)
         strength = 2 * shown[upper] * shown[lower] / (shown[upper] + shown[lower])
         sums = [
             np.bincount(number, weight) for weight in (np.ones(len(upper)), strength, clicked[upper] + clicked[lower])
         ]
-        found.append(np.stack([pair, *sums], axis=1))
-    if not found:
-        return np.empty((0, 5))
-    rows = np.concatenate(found)
-    pair, number = np.unique(rows[:, 0].astype(np.int64), return_inverse=True)
-    return np.stack([pair // count, pair % count, *(np.bincount(number, rows[:, i]) for i in (1, 2, 3))], axis=1)
+        yield np.stack([pair, *sums], axis=1)
 
 
 def _parts(links: Integers, impressions: Doubles) -> Integers:

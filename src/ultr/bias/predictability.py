@@ -13,7 +13,7 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.data import ragged
+from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.seeding import generator
@@ -175,15 +175,27 @@ def _ranks(values: Doubles, number: Integers) -> Doubles:
 
 def _ceiling(log: ClickLog, lists: Integers) -> float:
     """One-way analysis of variance of the centred position by document, with impressions as repetitions."""
-    rows = ragged.rows_of(lists, log.offsets)
-    lengths = log.lengths[lists]
-    positions = _centred(log.positions[rows].astype(np.float64), ragged.from_lengths(lengths)[:-1], lengths)
-    weights = np.repeat(log.impressions[lists], lengths).astype(np.float64)
-    documents = np.unique(log.documents[rows], return_inverse=True)[1]
-    shown = np.bincount(documents, weights)
-    means = np.bincount(documents, weights * positions) / shown
-    within, total = weights @ (positions - means[documents]) ** 2, weights @ positions**2
-    free = shown.sum() - len(shown)
-    if not free > 0:
+    middle = np.zeros(log.lists)
+    used = np.zeros(log.lists, dtype=np.bool_)
+    used[lists] = True
+    for start, stop in ragged.spans(log.offsets):
+        lengths = np.diff(log.offsets[start : stop + 1])
+        number = np.repeat(np.arange(stop - start), lengths)
+        places = log.factors[0].values[log.offsets[start] : log.offsets[stop]] + 1
+        middle[start:stop] = np.bincount(number, places, minlength=stop - start) / np.maximum(lengths, 1)
+    within, total, impressions, known = 0.0, 0.0, 0.0, 0
+    for rows in row_blocks.row_blocks(log.documents):
+        numbers = row_blocks.lists_of(rows, log.offsets)
+        rows, numbers = rows[used[numbers]], numbers[used[numbers]]
+        weights = log.impressions[numbers].astype(np.float64)
+        positions = log.factors[0].values[rows] + 1 - middle[numbers]
+        documents = np.unique(log.documents[rows], return_inverse=True)[1]
+        shown = np.bincount(documents, weights)
+        means = np.bincount(documents, weights * positions) / shown
+        within += float(weights @ (positions - means[documents]) ** 2)
+        total += float(weights @ positions**2)
+        impressions += float(shown.sum())
+        known += len(shown)
+    if not impressions > known:
         return 1.0
-    return float(1 - (within / free) / (total / (shown.sum() - 1)))
+    return 1 - (within / (impressions - known)) / (total / (impressions - 1))

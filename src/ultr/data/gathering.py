@@ -69,3 +69,11 @@ def take(array: npt.NDArray[Any], lists: Integers) -> npt.NDArray[Any]:
     for start in range(0, len(lists), ragged.SPAN):
         taken[start : start + ragged.SPAN] = array[lists[start : start + ragged.SPAN]]
     return taken
+
+
+def spread(values: npt.NDArray[Any], offsets: Integers) -> npt.NDArray[Any]:
+    """The value of each list once for each of its rows: `np.repeat(values, np.diff(offsets))`."""
+    rows = new_array(int(offsets[-1]), values.dtype)
+    for start, stop in ragged.spans(offsets):
+        rows[offsets[start] : offsets[stop]] = np.repeat(values[start:stop], np.diff(offsets[start : stop + 1]))
+    return rows

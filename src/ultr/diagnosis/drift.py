@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers, Mask
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import spread
 from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates, units_of
 from ultr.metrics.intervals import Interval
@@ -49,13 +51,13 @@ class Drift:
         before = np.unique(log.queries[~late])
         unseen = ~np.isin(log.queries[late], before)
         rates = [
-            click_rates(log.select(part), log.select(part).factors[0].values, count=len(log.factors[0].levels))
-            for part in (early, late)
+            click_rates(part, part.factors[0].values, count=len(log.factors[0].levels))
+            for part in (log.select(early), log.select(late))
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
             change = rates[1].values / rates[0].values
         return cls(
-            periods=click_rates(log, np.repeat(log.periods, log.lengths), count=count),
+            periods=click_rates(log, spread(log.periods, log.offsets), count=count),
             period_names=log.period_names,
             ratio=_ratio(log, early, late, seed=seed),
             by_position=np.where(np.isfinite(change) & (change > 0), change, np.nan),
@@ -144,11 +146,16 @@ def _ratio(log: ClickLog, early: Mask, late: Mask, *, seed: int) -> Interval:
 def _sums(log: ClickLog, part: Mask, groups: Integers) -> tuple[Doubles, Doubles]:
     """Documents shown and clicks [groups, positions] of some lists."""
     size = int(groups.max()) + 1, len(log.factors[0].levels)
-    rows = np.repeat(part, log.lengths)
-    cell = (np.repeat(groups, log.lengths) * size[1] + log.factors[0].values)[rows]
-    often = np.repeat(log.impressions, log.lengths)[rows]
-    tables = [np.bincount(cell, values, minlength=size[0] * size[1]) for values in (often, log.clicks[rows])]
-    return tables[0].reshape(size).astype(np.float64), tables[1].reshape(size).astype(np.float64)
+    shown, clicked = np.zeros(size[0] * size[1]), np.zeros(size[0] * size[1])
+    for start, stop in ragged.spans(log.offsets):
+        lists, rows = slice(start, stop), slice(log.offsets[start], log.offsets[stop])
+        lengths = np.diff(log.offsets[start : stop + 1])
+        inside = np.repeat(part[lists], lengths)
+        cell = (np.repeat(groups[lists], lengths) * size[1] + log.factors[0].values[rows])[inside]
+        often = np.repeat(log.impressions[lists], lengths)[inside]
+        shown += np.bincount(cell, often, minlength=len(shown))
+        clicked += np.bincount(cell, log.clicks[rows][inside], minlength=len(shown))
+    return shown.reshape(size), clicked.reshape(size)
 
 
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ultr.bias.identifiability import BiasGraph, Link, bias_graph, same_features
+from ultr.bias.identifiability import BiasGraph, Link, bias_graph
+from ultr.bias.identities import same_features
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
 
@@ -33,7 +34,7 @@ class Linkage:
         """The links of a log."""
         features = log.features.shape[1] > 0
         identities = same_features(log.features) if features else None
-        names = [factor.name for factor in log.factors if len(np.unique(factor.values)) > 1]
+        names = [factor.name for factor in log.factors if factor.values.min() < factor.values.max()]
         graph = bias_graph(log, identities=identities).with_clicks()
         together = bias_graph(log, factors=names, identities=identities).with_clicks() if len(names) > 1 else None
         return cls(graph, together, features)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias.curves import FEW_QUERIES
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 
 _Z = 1.959964
@@ -47,8 +49,9 @@ class Rates:
 
 def units_of(log: ClickLog) -> Integers:
     """[lists], what each belongs to that can be taken to differ by chance: its query, or itself if queries are few."""
-    queries = np.unique(log.queries, return_inverse=True)[1]
-    return queries if log.lists and queries.max() + 1 >= FEW_QUERIES else np.arange(log.lists)
+    occurs = np.zeros(len(log.query_ids), dtype=np.bool_)
+    occurs[log.queries] = True
+    return (np.cumsum(occurs) - 1)[log.queries] if occurs.sum() >= FEW_QUERIES else np.arange(log.lists)
 
 
 def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
@@ -60,20 +63,44 @@ def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
 
     Equal clicks on independent impressions give the plain interval of Wilson.
     """
-    shown = np.repeat(log.impressions, log.lengths)
-    impressions = np.bincount(cells, shown, minlength=count).astype(np.int64)
-    clicks = np.bincount(cells, log.clicks, minlength=count).astype(np.int64)
+    impressions, clicks = (total.astype(np.int64) for total in _totals(log, cells, count=count))
     rate = np.divide(clicks, impressions, out=np.zeros(count), where=impressions > 0)
-    keys, inverse = np.unique(np.repeat(units_of(log), log.lengths) * count + cells, return_inverse=True)
-    cell = keys % count
-    left = np.bincount(inverse, log.clicks) - rate[cell] * np.bincount(inverse, shown)
-    squares, units = np.bincount(cell, left**2, minlength=count), np.bincount(cell, minlength=count)
+    squares, units = np.zeros(count), np.zeros(count, dtype=np.int64)
+    for cell, shown, clicked in _by_unit(log, cells, count=count):
+        # Added one after the other, so that the sum is the same however the units are shared out.
+        np.add.at(squares, cell, (clicked - rate[cell] * shown) ** 2)
+        units += np.bincount(cell, minlength=count)
     # One query says nothing about how queries differ; then its impressions are all there is to go by.
     several = units / np.maximum(units - 1, 1)
     binomial = rate * (1 - rate) * impressions
     effect = np.divide(squares * several, binomial, out=np.ones(count), where=(binomial > 0) & (units > 1))
     low, high = wilson(rate, impressions / np.maximum(effect, 1))
     return Rates(impressions, clicks, low, high)
+
+
+def _totals(log: ClickLog, cells: Integers, *, count: int) -> tuple[Doubles, Doubles]:
+    """How often documents of each cell were shown and clicked."""
+    shown, clicked = np.zeros(count), np.zeros(count)
+    for start, stop in ragged.spans(log.offsets):
+        rows = slice(log.offsets[start], log.offsets[stop])
+        often = np.repeat(log.impressions[start:stop], np.diff(log.offsets[start : stop + 1]))
+        shown += np.bincount(cells[rows], often, minlength=count)
+        clicked += np.bincount(cells[rows], log.clicks[rows], minlength=count)
+    return shown, clicked
+
+
+def _by_unit(log: ClickLog, cells: Integers, *, count: int) -> Iterator[tuple[Integers, Doubles, Doubles]]:
+    """The cells of each unit with how often they were shown and clicked there; some whole units at a time."""
+    units = units_of(log)
+    order = np.argsort(units, kind="stable")
+    rows_until = ragged.from_lengths(np.bincount(units, log.lengths))
+    lists_until = ragged.from_lengths(np.bincount(units))
+    for start, stop in ragged.spans(rows_until):
+        lists = order[lists_until[start] : lists_until[stop]]
+        rows, lengths = ragged.rows_of(lists, log.offsets), log.offsets[1:][lists] - log.offsets[:-1][lists]
+        keys, inverse = np.unique(np.repeat(units[lists], lengths) * count + cells[rows], return_inverse=True)
+        shown = np.bincount(inverse, np.repeat(log.impressions[lists], lengths))
+        yield keys % count, shown.astype(np.float64), np.bincount(inverse, log.clicks[rows]).astype(np.float64)
 
 
 def wilson(rate: Doubles, impressions: Doubles) -> tuple[Doubles, Doubles]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ultr.arrays import Integers
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
 from ultr.preparation.summary import Summary
@@ -68,8 +70,8 @@ class Volume:
         return cls(
             pages=pages,
             lists=log.lists,
-            queries=len(np.unique(log.queries)),
-            documents=len(np.unique(log.documents)),
+            queries=_distinct(log.queries, len(log.query_ids)),
+            documents=_distinct(log.documents, len(log.features)),
             shown=int((log.impressions * log.lengths).sum()),
             clicks=int(log.clicks.sum()),
             features=log.features.shape[1],
@@ -182,12 +184,23 @@ class Volume:
 def _rate_of_those_that_go_on(log: ClickLog, short: np.ndarray) -> float:
     """How often documents are clicked that stand where short lists end, but with others below them."""
     positions = len(log.factors[0].levels)
-    often = np.repeat(log.impressions, log.lengths).astype(np.float64)
-    goes_on = np.ones(len(log.documents), dtype=np.bool_)
-    goes_on[log.offsets[1:][log.lengths > 0] - 1] = False
     place = log.factors[0].values
-    shown = np.bincount(place[goes_on], often[goes_on], minlength=positions)
-    clicked = np.bincount(place[goes_on], log.clicks[goes_on], minlength=positions)
+    shown, clicked = np.zeros(positions), np.zeros(positions)
+    for start, stop in ragged.spans(log.offsets):
+        bounds = log.offsets[start : stop + 1]
+        rows, lengths = slice(bounds[0], bounds[-1]), np.diff(bounds)
+        goes_on = np.ones(bounds[-1] - bounds[0], dtype=np.bool_)
+        goes_on[bounds[1:][lengths > 0] - 1 - bounds[0]] = False
+        often = np.repeat(log.impressions[start:stop], lengths)
+        shown += np.bincount(place[rows][goes_on], often[goes_on], minlength=positions)
+        clicked += np.bincount(place[rows][goes_on], log.clicks[rows][goes_on], minlength=positions)
     rates = np.divide(clicked, shown, out=np.zeros(positions), where=shown > 0)
     ends = log.offsets[1:][short] - 1
     return float((rates[place[ends]] * log.impressions[short]).sum() / max(log.impressions[short].sum(), 1))
+
+
+def _distinct(numbers: Integers, count: int) -> int:
+    """How many of the numbers below `count` occur."""
+    occurs = np.zeros(count, dtype=np.bool_)
+    occurs[numbers] = True
+    return int(occurs.sum())
