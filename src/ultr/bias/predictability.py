@@ -105,7 +105,7 @@ def _rows(log: ClickLog, lists: Integers) -> Iterator[tuple[Integers, Doubles, D
         lengths = log.lengths[lists[chunk]]
         starts = ragged.from_lengths(lengths)[:-1]
         features = _centred(log.features[log.documents[rows]].astype(np.float64), starts, lengths)
-        positions = _centred(log.positions[rows].astype(np.float64), starts, lengths)
+        positions = _centred((log.factors[0].values[rows] + 1).astype(np.float64), starts, lengths)
         yield chunk, features, positions, np.repeat(log.impressions[lists[chunk]], lengths).astype(np.float64)
         start = stop
 

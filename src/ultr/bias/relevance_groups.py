@@ -111,9 +111,12 @@ def list_click_groups(log: ClickLog, *, count: int = 5, seed: int = 0) -> tuple[
     place = np.arange(log.lists) - np.searchsorted(log.queries[order], log.queries[order])
     aside[order] = (place + random.integers(2, size=len(log.query_ids))[log.queries[order]]) % 2 == 1
     first, second = log.select(aside), log.select(~aside)
-    groups = np.full(len(log.features), -1, dtype=np.int64)
-    groups[np.unique(first.documents)] = _by_clicks(Cells.of_log(first), count=count)
-    return groups[np.unique(second.documents)], Cells.of_log(second)
+    known, asked = np.unique(first.documents), np.unique(second.documents)
+    # One more group than there are documents, for those that the first half does not have.
+    groups = np.append(_by_clicks(Cells.of_log(first), count=count), -1)
+    place = np.searchsorted(known, asked)
+    place[~np.isin(asked, known)] = len(known)
+    return groups[place], Cells.of_log(second)
 
 
 def _by_clicks(cells: Cells, *, count: int) -> Integers:

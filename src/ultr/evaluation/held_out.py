@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from ultr.arrays import Doubles
-from ultr.data import ragged
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
-from ultr.metrics import (
-    Interval,
-    bootstrap_ratio,
-    list_log_likelihood,
-    list_log_likelihoods,
-    log_likelihood,
-    log_likelihoods,
-    perplexity,
-    perplexity_by_position,
-)
+from ultr.errors import DataError
+from ultr.metrics import Interval, bootstrap_ratio, list_log_likelihood, list_log_likelihoods, log_likelihoods
 
 
 class ClickPredictor(Protocol):
@@ -49,16 +42,32 @@ class ClickFit:
 
 def click_fit(ranker: ClickPredictor, log: ClickLog) -> ClickFit:
     """How well a ranker foretells the clicks of a log it was not trained on."""
-    probabilities = ranker.click_probabilities(log)
-    impressions = np.repeat(log.impressions, log.lengths)
-    with np.errstate(divide="ignore"):
-        log_shares = np.log(ranker.click_shares(log))
+    if not log.clicks.any():
+        raise DataError("the log has no click to foretell; evaluate on one that has")
+    probabilities, shares = ranker.click_probabilities(log), ranker.click_shares(log)
+    surprise, shown = (np.zeros(int(log.factors[0].values.max()) + 1) for _ in range(2))
+    in_lists, clicked = 0.0, 0
+    for rows, often in _rows(log):
+        clicks, places = log.clicks[rows], log.factors[0].values[rows]
+        surprise -= np.bincount(places, log_likelihoods(probabilities[rows], clicks, often), minlength=len(shown))
+        shown += np.bincount(places, often, minlength=len(shown))
+        if clicks.any():
+            with np.errstate(divide="ignore"):
+                in_lists += list_log_likelihood(np.log(shares[rows]), clicks) * int(clicks.sum())
+            clicked += int(clicks.sum())
+    mean = surprise.sum() / shown.sum()
+    by_position = np.divide(surprise, shown, out=np.full(len(shown), np.nan), where=shown > 0)
     return ClickFit(
-        list_log_likelihood=list_log_likelihood(log_shares, log.clicks),
-        log_likelihood=log_likelihood(probabilities, log.clicks, impressions),
-        perplexity=perplexity(probabilities, log.clicks, impressions),
-        perplexity_by_position=perplexity_by_position(probabilities, log.clicks, impressions, positions=log.positions),
+        in_lists / clicked, float(-mean), float(np.exp2(mean / np.log(2))), np.exp2(by_position / np.log(2))
     )
+
+
+def _rows(log: ClickLog) -> Iterator[tuple[slice, Integers]]:
+    """Some lists at a time: their rows, and how often each was shown."""
+    for start, stop in ragged.spans(log.offsets):
+        bounds = log.offsets[start : stop + 1]
+        if bounds[0] < bounds[-1]:
+            yield slice(bounds[0], bounds[-1]), np.repeat(log.impressions[start:stop], np.diff(bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +86,16 @@ class QueryLikelihoods:
     @classmethod
     def of(cls, ranker: ClickPredictor, log: ClickLog) -> QueryLikelihoods:
         """The likelihoods of a log's clicks, for each query that has a list."""
-        _, queries = np.unique(log.queries, return_inverse=True)
-        rows = queries[ragged.list_numbers(log.offsets)]
-        impressions = np.repeat(log.impressions, log.lengths)
-        among_list = list_log_likelihoods(ranker.click_shares(log), log.clicks)
-        by_row = log_likelihoods(ranker.click_probabilities(log), log.clicks, impressions), impressions, among_list
-        return cls(*(np.bincount(rows, values).astype(np.float64) for values in (*by_row, log.clicks)))
+        present, queries = np.unique(log.queries, return_inverse=True)
+        shares, probabilities = ranker.click_shares(log), ranker.click_probabilities(log)
+        sums = np.zeros((4, len(present)))
+        for rows, often in _rows(log):
+            clicks = log.clicks[rows]
+            fits = log_likelihoods(probabilities[rows], clicks, often), list_log_likelihoods(shares[rows], clicks)
+            of_row = queries[row_blocks.lists_of(np.arange(rows.start, rows.stop), log.offsets)]
+            for total, values in zip(sums, (fits[0], often, fits[1], clicks), strict=True):
+                np.add.at(total, of_row, values)
+        return cls(*sums)
 
     def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
         """How much likelier clicks and skips are by this ranker than by the other, a shown document."""
