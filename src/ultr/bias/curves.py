@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ultr.bias.position_based_fit import Cells, fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
 from ultr.bias.resampled import estimates
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
+from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.seeding import generator
@@ -62,16 +63,16 @@ class BiasCurves:
 
 @dataclass(frozen=True, eq=False)
 class _Structure:
-    """What stays the same in every sample: which row falls into which cell, and which cells are swaps."""
+    """What stays the same in every sample: the documents shown at several positions, which alone tell these apart."""
 
     log: ClickLog
-    often: Integers
-    cell: Integers
-    """[rows]."""
-    documents: Integers
-    """[cells], never falling."""
-    positions: Integers
-    """[cells], from 0."""
+    keys: Integers
+    """[cells], never falling: a document and a position in one number."""
+    cells: Cells
+    queries: Integers | None
+    """[cells], the query of each, as in `query_numbers`; None if a document belongs to several."""
+    query_numbers: Integers
+    """[lists], those with documents numbered from 0 by their query."""
     upper: Integers
     """[swaps], a cell."""
     lower: Integers
@@ -81,41 +82,29 @@ class _Structure:
     @classmethod
     def of_log(cls, log: ClickLog) -> _Structure:
         count = len(log.factors[0].levels)
-        keys, cell = np.unique(log.documents.astype(np.int64) * count + log.factors[0].values, return_inverse=True)
-        documents = keys // count
+        occurs = np.zeros(len(log.query_ids), dtype=np.bool_)
+        occurs[log.queries[log.lengths > 0]] = True
+        query_numbers = (np.cumsum(occurs) - 1)[log.queries]
+        blocks = [_moved(log, rows, query_numbers) for rows in row_blocks.row_blocks(log.documents)]
+        keys, shown, clicked, queries = (np.concatenate([block[i] for block in blocks]) for i in range(4))
+        documents = np.unique(keys // count, return_inverse=True)[1]
         uppers = [np.flatnonzero(documents[:-step] == documents[step:]) for step in range(1, count)]
         lowers = [upper + step for step, upper in enumerate(uppers, start=1)]
         none = np.empty(0, dtype=np.int64)
         return cls(
             log=log,
-            often=np.repeat(log.impressions, log.lengths),
-            cell=cell,
-            documents=documents,
-            positions=keys % count,
+            keys=keys,
+            cells=Cells(documents, keys % count, shown, clicked, count),
+            queries=None if any(block[4] for block in blocks) else queries,
+            query_numbers=query_numbers,
             upper=np.concatenate([none, *uppers]),
             lower=np.concatenate([none, *lowers]),
             count=count,
         )
 
-    def queries(self) -> Integers | None:
-        """The query of each cell, from 0; None if a document belongs to several."""
-        of_row = np.unique(np.repeat(self.log.queries, self.log.lengths), return_inverse=True)[1]
-        of_cell = np.zeros(len(self.documents), dtype=np.int64)
-        of_cell[self.cell] = of_row
-        one_document = self.documents[1:] == self.documents[:-1]
-        several = (of_cell[self.cell] != of_row).any() or (of_cell[1:] != of_cell[:-1])[one_document].any()
-        return None if several else of_cell
-
-    def cells(self, weights: Doubles) -> Cells:
-        """The counts of all cells, with a weight for each row."""
-        shown = np.bincount(self.cell, weights * self.often, minlength=len(self.documents))
-        clicked = np.bincount(self.cell, weights * self.log.clicks, minlength=len(self.documents))
-        counts = shown.astype(np.float64), clicked.astype(np.float64)
-        return Cells(self.documents, self.positions, *counts, self.count)
-
     def swaps(self, cells: Cells) -> SwapTable:
         """The same as `SwapTable.of`, from swaps that are known already."""
-        return self.swaps_of_groups(cells, np.zeros(len(self.documents), dtype=np.int64), count=1)[0]
+        return self.swaps_of_groups(cells, np.zeros(len(self.keys), dtype=np.int64), count=1)[0]
 
     def swaps_of_groups(self, cells: Cells, groups: Integers, *, count: int) -> list[SwapTable]:
         """The swaps of each group of documents, from the group of each cell."""
@@ -124,13 +113,49 @@ class _Structure:
         weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
         rates = np.divide(cells.clicks, shown, out=np.zeros(len(shown)), where=shown > 0)
         size = (count, self.count, self.count)
-        pair = (groups[upper] * self.count + self.positions[upper]) * self.count + self.positions[lower]
+        pair = (groups[upper] * self.count + cells.positions[upper]) * self.count + cells.positions[lower]
         weights, above, below = (
             np.bincount(pair, values, minlength=int(np.prod(size))).reshape(size).astype(np.float64)
             for values in (weight, weight * rates[upper], weight * rates[lower])
         )
         both_ways = weights + weights.swapaxes(1, 2), above + below.swapaxes(1, 2)
         return [SwapTable(*tables) for tables in zip(*both_ways, strict=True)]
+
+
+def _moved(log: ClickLog, rows: Integers, query_numbers: Integers) -> tuple[Integers, Doubles, Doubles, Integers, bool]:
+    """The cells of the documents of some rows that were shown at several positions.
+
+    Their keys, impressions, clicks and queries, and whether a document of the rows belongs to several queries.
+    """
+    count, lists = len(log.factors[0].levels), row_blocks.lists_of(rows, log.offsets)
+    keys, cell = np.unique(
+        log.documents[rows].astype(np.int64) * count + log.factors[0].values[rows], return_inverse=True
+    )
+    queries = np.zeros(len(keys), dtype=np.int64)
+    queries[cell] = query_numbers[lists]
+    again = keys[1:] // count == keys[:-1] // count
+    several = (queries[cell] != query_numbers[lists]).any() or (queries[1:] != queries[:-1])[again].any()
+    moved = np.flatnonzero(np.append(again, False) | np.append(False, again))
+    shown, clicked = (
+        np.bincount(cell, values)[moved].astype(np.float64) for values in (log.impressions[lists], log.clicks[rows])
+    )
+    return keys[moved], shown, clicked, queries[moved], bool(several)
+
+
+def _at_positions(
+    log: ClickLog, groups: Integers, *, count: int, times: Integers | None = None
+) -> tuple[Doubles, Doubles]:
+    """How often documents were shown and clicked, [groups, positions], with the group of each list and its weight."""
+    size = count, len(log.factors[0].levels)
+    shown, clicked = np.zeros(size[0] * size[1]), np.zeros(size[0] * size[1])
+    for start, stop in ragged.spans(log.offsets):
+        lists, rows = slice(start, stop), slice(log.offsets[start], log.offsets[stop])
+        lengths = np.diff(log.offsets[start : stop + 1])
+        weights = np.ones(stop - start) if times is None else times[lists].astype(np.float64)
+        cell = np.repeat(groups[lists], lengths) * size[1] + log.factors[0].values[rows]
+        shown += np.bincount(cell, np.repeat(weights * log.impressions[lists], lengths), minlength=len(shown))
+        clicked += np.bincount(cell, np.repeat(weights, lengths) * log.clicks[rows], minlength=len(shown))
+    return shown.reshape(size), clicked.reshape(size)
 
 
 def bias_curves(
@@ -154,21 +179,17 @@ def bias_curves(
     if not len(log.documents):
         raise DataError("the click log shows no document")
     structure = _Structure.of_log(log)
-    whole = structure.cells(np.ones(len(log.documents)))
-    found = {name: _attempt(name, structure, whole, None) for name in estimators}
+    totals = _at_positions(log, np.zeros(log.lists, dtype=np.int64), count=1)
+    found = {name: _attempt(name, structure, structure.cells, totals) for name in estimators}
     usable = {name: curve for name, curve in found.items() if isinstance(curve, np.ndarray)}
-    query_of_cell = structure.queries()
-    by_query = query_of_cell is not None and int(query_of_cell.max()) + 1 >= FEW_QUERIES
-    if by_query and query_of_cell is not None:
-        count = int(query_of_cell.max()) + 1
-        drawn = _by_queries(structure, whole, query_of_cell, usable, samples=samples, seed=seed)
-    else:
-        count = log.lists
-        drawn = _by_lists(structure, usable, samples=samples, seed=seed)
+    queries = int(structure.query_numbers.max()) + 1
+    by_query = structure.queries is not None and queries >= FEW_QUERIES
+    draw = _by_queries if by_query else _by_lists
+    drawn = draw(structure, usable, samples=samples, seed=seed)
     curves = tuple(
         _curve(name, found[name], drawn.get(name, []), samples, level, structure.count) for name in estimators
     )
-    return BiasCurves(curves, "queries" if by_query else "lists", count, level)
+    return BiasCurves(curves, "queries" if by_query else "lists", queries if by_query else log.lists, level)
 
 
 def _by_lists(
@@ -176,52 +197,55 @@ def _by_lists(
 ) -> dict[str, Sequence[Doubles]]:
     """The curves of resampled lists: a document is in several, so every resample starts from the rows."""
     log = structure.log
+    keys = log.documents.astype(np.int64) * structure.count + log.factors[0].values
+    rows = np.flatnonzero(np.isin(keys, structure.keys))
+    cell = np.searchsorted(structure.keys, keys[rows])
+    lists = row_blocks.lists_of(rows, log.offsets)
+    together = np.zeros(log.lists, dtype=np.int64)
     drawn: dict[str, list[Doubles]] = {name: [] for name in usable}
     for sample in range(samples if usable else 0):
         random = generator(seed, "bias curves", sample)
         times = np.bincount(random.integers(log.lists, size=log.lists), minlength=log.lists)
-        cells = structure.cells(np.repeat(times, log.lengths).astype(np.float64))
+        shown, clicked = (
+            np.bincount(cell, times[lists] * values, minlength=len(structure.keys)).astype(np.float64)
+            for values in (log.impressions[lists], log.clicks[rows])
+        )
+        cells = replace(structure.cells, impressions=shown, clicks=clicked)
+        totals = _at_positions(log, together, count=1, times=times)
         for name, start in usable.items():
-            curve = _attempt(name, structure, cells, start)
+            curve = _attempt(name, structure, cells, totals, start)
             if isinstance(curve, np.ndarray):
                 drawn[name].append(curve)
     return dict(drawn)
 
 
 def _by_queries(
-    structure: _Structure,
-    whole: Cells,
-    query_of_cell: Integers,
-    usable: Mapping[str, Doubles],
-    *,
-    samples: int,
-    seed: int,
+    structure: _Structure, usable: Mapping[str, Doubles], *, samples: int, seed: int
 ) -> dict[str, Sequence[Doubles]]:
     """The curves of resampled queries: each adds to sums that decide the curve, so that only sums are resampled."""
+    assert structure.queries is not None, "documents of several queries are resampled by lists"
     random = generator(seed, "bias curves")
-    queries = int(query_of_cell.max()) + 1
+    queries = int(structure.query_numbers.max()) + 1
     count = min(GROUPS, queries)
-    groups = random.permutation(np.arange(queries) % count)[query_of_cell]
+    group_of = random.permutation(np.arange(queries) % count)
+    groups = group_of[structure.queries]
     times = random.multinomial(count, np.full(count, 1 / count), size=samples).astype(np.float64)
     drawn: dict[str, Sequence[Doubles]] = {}
     if any(name in SWAP_ESTIMATORS for name in usable):
-        tables = structure.swaps_of_groups(whole, groups, count=count)
+        tables = structure.swaps_of_groups(structure.cells, groups, count=count)
         sums = [np.tensordot(times, np.stack([getattr(t, n) for t in tables]), axes=1) for n in ("weights", "clicks")]
         resampled = [SwapTable(*both) for both in zip(*sums, strict=True)]
     for name, curve in usable.items():
         if name in SWAP_ESTIMATORS:
             drawn[name] = list(estimates(resampled, name)[0])
         elif name == "click-rate":
-            cell = groups * structure.count + structure.positions
-            shown, clicked = (
-                times @ np.bincount(cell, values, minlength=count * structure.count).reshape(count, -1)
-                for values in (whole.impressions, whole.clicks)
-            )
+            sums_of_groups = _at_positions(structure.log, group_of[structure.query_numbers], count=count)
+            shown, clicked = (times @ sums for sums in sums_of_groups)
             rates = np.divide(clicked, shown, out=np.full(shown.shape, np.nan), where=shown > 0)
             known = np.isfinite(rates).all(axis=1) & (rates[:, 0] > 0)
             drawn[name] = list(rates[known] / rates[known, :1])
         else:
-            drawn[name] = list(poisson_resamples(whole, curve, groups, times))
+            drawn[name] = list(poisson_resamples(structure.cells, curve, groups, times))
     return drawn
 
 
@@ -237,20 +261,22 @@ def _curve(
     return Curve(name, found, low, high, 1 - len(drawn) / samples, None)
 
 
-def _attempt(name: str, structure: _Structure, cells: Cells, start: Doubles | None) -> Doubles | DataError:
+def _attempt(
+    name: str, structure: _Structure, cells: Cells, totals: tuple[Doubles, Doubles], start: Doubles | None = None
+) -> Doubles | DataError:
+    """The curve by one estimator, from `cells` or from `totals` by position, or why there is none."""
     if structure.count < 2:
         return DataError("all documents were shown at one position; log some at others")
     try:
         if name in SWAP_ESTIMATORS:
             return SWAP_ESTIMATORS[name](structure.swaps(cells))
+        if name == "click-rate":
+            places = np.arange(structure.count) + 1
+            return click_rate_curve(places, totals[0][0], totals[1][0], positions_shown=structure.count)
         shown = cells.choose(np.flatnonzero(cells.impressions > 0))
-        return _by_click_rate(shown) if name == "click-rate" else _by_em(shown, start)
+        return _by_em(shown, start)
     except DataError as error:
         return error
-
-
-def _by_click_rate(cells: Cells) -> Doubles:
-    return click_rate_curve(cells.positions + 1, cells.impressions, cells.clicks, positions_shown=cells.count)
 
 
 def _by_em(cells: Cells, start: Doubles | None) -> Doubles:
