@@ -144,6 +144,16 @@ def test_documents_with_the_same_features_are_the_same() -> None:
     assert [(link.first, link.second) for link in linked] == [(0, 2)]
 
 
+def test_the_same_features_are_found_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    features = random.integers(-1, 2, size=(500, 4)).astype(np.float32) * np.float32(0.1)
+    features[random.random(features.shape) < 0.2] = np.nan
+    monkeypatch.setattr("ultr.data.row_blocks.BLOCK", 20)
+    monkeypatch.setattr("ultr.bias.identities._VALUES", 40)
+    expected = np.unique(features.view(np.uint32), axis=0, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(same_features(features), expected[1][expected[2].reshape(-1)])
+
+
 def test_strange_requests_are_refused(small_log: ClickLog) -> None:
     with pytest.raises(OptionError, match="did you mean 'position'"):
         bias_graph(small_log, factors=("positon",))

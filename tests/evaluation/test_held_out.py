@@ -12,6 +12,7 @@ from ultr.data.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
+from ultr.metrics import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
 
 
 class Uniform:
@@ -29,6 +30,30 @@ def test_a_coin_has_perplexity_two_at_every_position(small_log: ClickLog) -> Non
     assert fit.perplexity == pytest.approx(2)
     np.testing.assert_allclose(fit.perplexity_by_position, 2)
     assert fit.list_log_likelihood == pytest.approx(-np.log(10))
+
+
+def test_the_fit_is_that_of_the_measures_however_many_lists_are_taken_at_once(
+    small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Noise(Uniform):
+        def click_probabilities(self, log: ClickLog) -> Doubles:
+            return np.random.default_rng(0).random(len(log.clicks))
+
+    monkeypatch.setattr(ragged, "SPAN", 100)
+    fit, probabilities = click_fit(Noise(), small_log), Noise().click_probabilities(small_log)
+    counts = small_log.clicks, np.repeat(small_log.impressions, small_log.lengths)
+    assert fit.log_likelihood == pytest.approx(log_likelihood(probabilities, *counts))
+    assert fit.perplexity == pytest.approx(perplexity(probabilities, *counts))
+    assert fit.list_log_likelihood == pytest.approx(
+        list_log_likelihood(np.log(Noise().click_shares(small_log)), counts[0])
+    )
+    by_position = perplexity_by_position(probabilities, *counts, positions=small_log.positions)
+    np.testing.assert_allclose(fit.perplexity_by_position, by_position)
+
+
+def test_a_log_without_a_click_is_one_data_error(small_log: ClickLog) -> None:
+    with pytest.raises(DataError, match="no click to foretell"):
+        click_fit(Uniform(), replace(small_log, clicks=np.zeros_like(small_log.clicks)))
 
 
 def test_a_model_that_knows_positions_foretells_clicks_better(small_log: ClickLog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,9 @@ from ultr.errors import DataError
 
 _ROUNDS = 2_000
 _TOLERANCE = 1e-6
+_DENSE = 2**20
+_FULL = 16
+"""A table of documents and positions is kept with its zeros if it has at most so many entries, and so many a cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +134,37 @@ def poisson_relevance(
 
     Positions that nothing links can have units of their own; each r_d theta_p is right all the same.
     """
-    starts, documents, positions, shown = cells.starts, cells.documents, cells.positions, cells.impressions
-    clicked = np.add.reduceat(clicks, starts)
-    at_position = np.bincount(positions, clicks, minlength=cells.count)
+    clicked = np.add.reduceat(clicks, cells.starts)
+    at_position = np.bincount(cells.positions, clicks, minlength=cells.count)
+    exposure, audience = _sums(cells)
     theta = np.ones(cells.count) if start is None else start / start.max()
     for _ in range(_ROUNDS):
-        exposed = np.add.reduceat(shown * theta[positions], starts)
+        exposed = exposure(theta)
         relevance = np.divide(clicked, exposed, out=np.zeros_like(clicked), where=exposed > 0)
-        reach = np.bincount(positions, shown * relevance[documents], minlength=cells.count)
+        reach = audience(relevance)
         before, theta = theta, np.divide(at_position, reach, out=np.zeros(cells.count), where=reach > 0)
         theta = theta / max(theta.max(), 1e-300)
         if np.abs(theta - before).max() < tolerance:
             break
     return relevance, theta
+
+
+def _sums(cells: Cells) -> tuple[Callable[[Doubles], Doubles], Callable[[Doubles], Doubles]]:
+    """Impressions of each document weighted by position, and of each position weighted by document.
+
+    A small table is multiplied as a matrix, which takes a fraction of the time of sums over its cells.
+    """
+    starts, documents, positions, shown = cells.starts, cells.documents, cells.positions, cells.impressions
+    if len(starts) * cells.count <= min(_DENSE, _FULL * len(documents)):
+        table = np.zeros((len(starts), cells.count))
+        table[documents, positions] = shown
+        return (lambda theta: table @ theta), (lambda relevance: relevance @ table)
+    return (
+        lambda theta: np.add.reduceat(shown * theta[positions], starts),
+        lambda relevance: np.bincount(positions, shown * relevance[documents], minlength=cells.count).astype(
+            np.float64
+        ),
+    )
 
 
 def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Doubles) -> Doubles:

@@ -201,13 +201,18 @@ def _candidates(
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
         yield _Documents(BY_SCORE, cells, score_groups(scores[documents], weights), dispersion)
-    splits = [list_click_groups(log, seed=seed + number) for number in range(SPLITS)]
-    if not all((groups >= 0).any() and len(half.moved()) for groups, half in splits):
+    splits = [_moved(*list_click_groups(log, seed=seed + number)) for number in range(SPLITS)]
+    if not all((groups >= 0).any() and len(half.documents) for groups, half in splits):
         # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
-        splits = [click_groups(cells, seed=seed + number) for number in range(SPLITS)]
+        splits = [_moved(*click_groups(cells, seed=seed + number)) for number in range(SPLITS)]
     yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
     if labels is not None:
         yield _Labels(log, labels[log.documents])
+
+
+def _moved(groups: Integers, half: Cells) -> tuple[Integers, Cells]:
+    """Only the documents that a test can use, since several halves are kept at once."""
+    return groups, half.choose(half.moved(), renumber=False)
 
 
 def _power(found: ScalarTest) -> float:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ultr.arrays import Integers
 from ultr.data import ragged
@@ -31,27 +29,20 @@ def row_blocks(keys: Integers) -> Iterator[Integers]:
     counts = np.zeros(_BINS, dtype=np.int64)
     for part in parts:
         counts += np.bincount(keys[part] // width, minlength=_BINS)
-    for start, stop in ragged.spans(ragged.from_lengths(counts), most=BLOCK):
+    bins = np.flatnonzero(counts)
+    for start, stop in ragged.spans(ragged.from_lengths(counts[bins]), most=BLOCK):
+        lowest, end = int(bins[start]) * width, (int(bins[stop - 1]) + 1) * width
         found = [
-            part.start + np.flatnonzero((keys[part] >= start * width) & (keys[part] < stop * width))
+            part.start + np.flatnonzero((keys[part] >= lowest) & (keys[part] < end))
             for part, (low, high) in zip(parts, ranges, strict=True)
-            if low < stop * width and high >= start * width
+            if low < end and high >= lowest
         ]
-        if found:
-            yield np.concatenate(found)
+        yield np.concatenate(found)
 
 
 def spans(length: int) -> Iterator[slice]:
     """The parts of an array that are worked on one after the other."""
     return (slice(start, min(start + ragged.SPAN, length)) for start in range(0, length, ragged.SPAN))
-
-
-def sums(cells: Integers, values: npt.NDArray[Any], *, count: int) -> npt.NDArray[np.float64]:
-    """`np.bincount(cells, values, minlength=count)` without a copy of all values."""
-    total = np.zeros(count)
-    for part in spans(len(cells)):
-        total += np.bincount(cells[part], values[part], minlength=count)
-    return total
 
 
 def lists_of(rows: Integers, offsets: Integers) -> Integers:
