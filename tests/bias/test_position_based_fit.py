@@ -5,7 +5,7 @@ import pytest
 
 from ultr.arrays import Doubles
 from ultr.bias import Cells, fit_poisson
-from ultr.bias.position_based_fit import poisson_resamples
+from ultr.bias.position_based_fit import poisson_relevance, poisson_resamples
 from ultr.errors import DataError
 
 THETA = np.array([1.0, 0.6, 0.5, 0.2])
@@ -112,3 +112,15 @@ def test_a_resample_is_the_fit_to_the_documents_that_were_drawn() -> None:
         refitted = fit_poisson(again, tolerance=1e-10).examination
         assert np.abs(refitted - curve).max() > 0.002
         np.testing.assert_allclose(sample, refitted, atol=3e-4)
+
+
+def test_small_and_large_tables_are_fitted_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    documents, positions = random.integers(30, size=400), random.integers(1, 6, size=400)
+    shown = random.integers(1, 50, size=400)
+    cells = Cells.of(documents, positions, shown, random.binomial(shown, 0.4 / positions), positions_shown=5)
+    small = poisson_relevance(cells, cells.clicks)
+    monkeypatch.setattr("ultr.bias.position_based_fit._DENSE", 0)
+    large = poisson_relevance(cells, cells.clicks)
+    for one, other in zip(small, large, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
