@@ -9,12 +9,13 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.bias.position_based_fit import Cells, fit_poisson, poisson_resamples
+from ultr.bias.position_based_fit import Cells, fit_poisson, poisson_resamples, renumbered
 from ultr.bias.propensities import click_rate_curve
 from ultr.bias.resampled import estimates
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import joined, new_array
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -73,10 +74,6 @@ class _Structure:
     """[cells], the query of each, as in `query_numbers`; None if a document belongs to several."""
     query_numbers: Integers
     """[lists], those with documents numbered from 0 by their query."""
-    upper: Integers
-    """[swaps], a cell."""
-    lower: Integers
-    """[swaps], a cell of the same document at a later position."""
     count: int
 
     @classmethod
@@ -86,19 +83,16 @@ class _Structure:
         occurs[log.queries[log.lengths > 0]] = True
         query_numbers = (np.cumsum(occurs) - 1)[log.queries]
         blocks = [_moved(log, rows, query_numbers) for rows in row_blocks.row_blocks(log.documents)]
-        keys, shown, clicked, queries = (np.concatenate([block[i] for block in blocks]) for i in range(4))
-        documents = np.unique(keys // count, return_inverse=True)[1]
-        uppers = [np.flatnonzero(documents[:-step] == documents[step:]) for step in range(1, count)]
-        lowers = [upper + step for step, upper in enumerate(uppers, start=1)]
-        none = np.empty(0, dtype=np.int64)
+        arrays, several = zip(*blocks, strict=True)
+        keys, shown, clicked, queries = (joined(parts) for parts in zip(*arrays, strict=True))
+        del arrays, blocks
+        positions = np.remainder(keys, count, out=new_array(len(keys), np.int64))
         return cls(
             log=log,
             keys=keys,
-            cells=Cells(documents, keys % count, shown, clicked, count),
-            queries=None if any(block[4] for block in blocks) else queries,
+            cells=Cells(renumbered(keys // count), positions, shown, clicked, count),
+            queries=None if any(several) else queries,
             query_numbers=query_numbers,
-            upper=np.concatenate([none, *uppers]),
-            lower=np.concatenate([none, *lowers]),
             count=count,
         )
 
@@ -108,21 +102,27 @@ class _Structure:
 
     def swaps_of_groups(self, cells: Cells, groups: Integers, *, count: int) -> list[SwapTable]:
         """The swaps of each group of documents, from the group of each cell."""
-        shown, upper, lower = cells.impressions, self.upper, self.lower
-        both = shown[upper] + shown[lower]
-        weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
-        rates = np.divide(cells.clicks, shown, out=np.zeros(len(shown)), where=shown > 0)
         size = (count, self.count, self.count)
-        pair = (groups[upper] * self.count + cells.positions[upper]) * self.count + cells.positions[lower]
-        weights, above, below = (
-            np.bincount(pair, values, minlength=int(np.prod(size))).reshape(size).astype(np.float64)
-            for values in (weight, weight * rates[upper], weight * rates[lower])
-        )
+        sums = np.zeros((3, int(np.prod(size))))
+        for part in cells.parts(most=ragged.SPAN):
+            documents, place, shown = cells.documents[part], cells.positions[part], cells.impressions[part]
+            rates = np.divide(cells.clicks[part], shown, out=np.zeros(len(shown)), where=shown > 0)
+            for step in range(1, self.count):
+                upper = np.flatnonzero(documents[:-step] == documents[step:])
+                lower = upper + step
+                both = shown[upper] + shown[lower]
+                weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
+                pair = (groups[part][upper] * self.count + place[upper]) * self.count + place[lower]
+                for total, values in zip(sums, (weight, weight * rates[upper], weight * rates[lower]), strict=True):
+                    np.add.at(total, pair, values)
+        weights, above, below = sums.reshape(3, *size)
         both_ways = weights + weights.swapaxes(1, 2), above + below.swapaxes(1, 2)
         return [SwapTable(*tables) for tables in zip(*both_ways, strict=True)]
 
 
-def _moved(log: ClickLog, rows: Integers, query_numbers: Integers) -> tuple[Integers, Doubles, Doubles, Integers, bool]:
+def _moved(
+    log: ClickLog, rows: Integers, query_numbers: Integers
+) -> tuple[tuple[Integers, Doubles, Doubles, Integers], bool]:
     """The cells of the documents of some rows that were shown at several positions.
 
     Their keys, impressions, clicks and queries, and whether a document of the rows belongs to several queries.
@@ -139,7 +139,7 @@ def _moved(log: ClickLog, rows: Integers, query_numbers: Integers) -> tuple[Inte
     shown, clicked = (
         np.bincount(cell, values)[moved].astype(np.float64) for values in (log.impressions[lists], log.clicks[rows])
     )
-    return keys[moved], shown, clicked, queries[moved], bool(several)
+    return (keys[moved], shown, clicked, queries[moved]), bool(several)
 
 
 def _at_positions(
@@ -273,8 +273,9 @@ def _attempt(
         if name == "click-rate":
             places = np.arange(structure.count) + 1
             return click_rate_curve(places, totals[0][0], totals[1][0], positions_shown=structure.count)
-        shown = cells.choose(np.flatnonzero(cells.impressions > 0))
-        return _by_em(shown, start)
+        if not cells.impressions.all():
+            cells = cells.choose(np.flatnonzero(cells.impressions))
+        return _by_em(cells, start)
     except DataError as error:
         return error
 

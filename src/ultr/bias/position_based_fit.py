@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
+from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import new_array, take
 from ultr.errors import DataError
 
 _ROUNDS = 2_000
@@ -89,11 +91,33 @@ class Cells:
 
     def choose(self, cells: Integers, *, renumber: bool = True) -> Cells:
         """Only these cells, in order; the documents are numbered anew, or keep their numbers."""
-        numbers = self.documents[cells]
+        numbers = take(self.documents, cells)
         if renumber:
-            numbers = np.unique(numbers, return_inverse=True)[1]
-        together = None if self.together is None else self.together[cells]
-        return Cells(numbers, self.positions[cells], self.impressions[cells], self.clicks[cells], self.count, together)
+            numbers = renumbered(numbers)
+        together = None if self.together is None else take(self.together, cells)
+        positions, shown, clicks = (take(each, cells) for each in (self.positions, self.impressions, self.clicks))
+        return Cells(numbers, positions, shown, clicks, self.count, together)
+
+    def parts(self, *, most: int) -> Iterator[slice]:
+        """The cells of some documents after those of others, about so many at a time."""
+        start, end = 0, len(self.documents)
+        while start < end:
+            last = self.documents[min(start + most, end) - 1]
+            stop = int(np.searchsorted(self.documents, last, side="right"))
+            yield slice(start, stop)
+            start = stop
+
+
+def renumbered(documents: Integers) -> Integers:
+    """Documents that never fall, numbered from 0.
+
+    >>> renumbered(np.array([2, 2, 5, 9])).tolist()
+    [0, 0, 1, 2]
+    """
+    numbers = new_array(len(documents), np.int64)
+    numbers[:1] = 0
+    np.cumsum(documents[1:] != documents[:-1], out=numbers[1:])
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,12 +183,22 @@ def _sums(cells: Cells) -> tuple[Callable[[Doubles], Doubles], Callable[[Doubles
         table = np.zeros((len(starts), cells.count))
         table[documents, positions] = shown
         return (lambda theta: table @ theta), (lambda relevance: relevance @ table)
-    return (
-        lambda theta: np.add.reduceat(shown * theta[positions], starts),
-        lambda relevance: np.bincount(positions, shown * relevance[documents], minlength=cells.count).astype(
-            np.float64
-        ),
-    )
+    bounds = np.append(starts, len(documents))
+    spans = [(slice(first, last), slice(bounds[first], bounds[last])) for first, last in ragged.spans(bounds)]
+
+    def exposure(theta: Doubles) -> Doubles:
+        sums = np.empty(len(starts))
+        for those, part in spans:
+            sums[those] = np.add.reduceat(shown[part] * theta[positions[part]], starts[those] - part.start)
+        return sums
+
+    def audience(relevance: Doubles) -> Doubles:
+        sums = np.zeros(cells.count)
+        for _, part in spans:
+            sums += np.bincount(positions[part], shown[part] * relevance[documents[part]], minlength=cells.count)
+        return sums
+
+    return exposure, audience
 
 
 def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Doubles) -> Doubles:
@@ -182,6 +216,22 @@ def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Dou
     count, groups_drawn = cells.count, times.shape[1]
     score = np.zeros((groups_drawn, count))
     information = np.zeros((groups_drawn, count, count))
+    for part in cells.parts(most=row_blocks.BLOCK):
+        numbers = cells.documents[part] - cells.documents[part.start]
+        some = Cells(numbers, cells.positions[part], cells.impressions[part], cells.clicks[part], count)
+        _add_likelihood(score, information, some, curve, groups[part])
+    # The first position is the unit.
+    steps = np.tensordot(times, score, axes=1)[:, 1:]
+    curvature = np.tensordot(times, information, axes=1)[:, 1:, 1:]
+    told = np.linalg.cond(curvature) < 1 / np.finfo(np.float64).eps
+    change = np.linalg.solve(curvature[told], steps[told][..., None])[..., 0]
+    curves: Doubles = np.exp(np.log(np.maximum(curve, 1e-300)) + np.pad(change, ((0, 0), (1, 0))))
+    return curves
+
+
+def _add_likelihood(score: Doubles, information: Doubles, cells: Cells, curve: Doubles, groups: Integers) -> None:
+    """Add what the documents of some cells say to the sums of their groups."""
+    groups_drawn, count = score.shape
     expected = cells.impressions * curve[cells.positions]
     documents = int(cells.documents[-1]) + 1
     share = expected / np.maximum(np.bincount(cells.documents, expected), 1e-300)[cells.documents]
@@ -199,14 +249,7 @@ def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Dou
         shares = np.zeros((len(chosen), count))
         shares[np.repeat(np.arange(len(chosen)), lengths), cells.positions[rows]] = share[rows]
         weighted = shares * clicked[chosen][:, None]
-        information[group] = np.diag(weighted.sum(axis=0)) - weighted.T @ shares
-    # The first position is the unit.
-    steps = np.tensordot(times, score, axes=1)[:, 1:]
-    curvature = np.tensordot(times, information, axes=1)[:, 1:, 1:]
-    told = np.linalg.cond(curvature) < 1 / np.finfo(np.float64).eps
-    change = np.linalg.solve(curvature[told], steps[told][..., None])[..., 0]
-    curves: Doubles = np.exp(np.log(np.maximum(curve, 1e-300)) + np.pad(change, ((0, 0), (1, 0))))
-    return curves
+        information[group] += np.diag(weighted.sum(axis=0)) - weighted.T @ shares
 
 
 def _check_linked(cells: Cells) -> None:

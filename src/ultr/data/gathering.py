@@ -77,3 +77,9 @@ def spread(values: npt.NDArray[Any], offsets: Integers) -> npt.NDArray[Any]:
     for start, stop in ragged.spans(offsets):
         rows[offsets[start] : offsets[stop]] = np.repeat(values[start:stop], np.diff(offsets[start : stop + 1]))
     return rows
+
+
+def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The arrays one after the other."""
+    whole = new_array(sum(map(len, arrays)), arrays[0].dtype)
+    return np.concatenate(arrays, out=whole)
