@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, each a module with `measure()`."""
+"""Measurements of speed, memory and quality, each a module whose `--json FILE` keeps its numbers."""

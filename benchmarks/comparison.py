@@ -7,15 +7,17 @@ often a verdict names the worse ranker. The more noise, the more swaps there are
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measurement import Measurement, write
 from ultr.arrays import Doubles
 from ultr.bias import ResampledPropensities
 from ultr.clicks.model import EXAMINATION, ClickModel
-from ultr.clicks.registry import click_model
+from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
@@ -31,8 +33,8 @@ from ultr.simulation.ranking_svm import RankingSVM
 QUERIES, IMPRESSIONS, RANKINGS = 100, 40, 4
 
 
-def measure(simulations: int, model: ClickModel, noise: float) -> None:
-    """Print bias and coverage of the value of a ranker, and of its gain over the logged one."""
+def measure(simulations: int, model: ClickModel, noise: float) -> list[Measurement]:
+    """Print and give bias and coverage of the value of a ranker, and of its gain over the logged one."""
     pool, logged = _pool(model.positions)
     better = pool.labels + np.random.default_rng(5).normal(size=pool.documents)
     worth = _expected_clicks(pool, model, better)
@@ -53,8 +55,10 @@ def measure(simulations: int, model: ClickModel, noise: float) -> None:
         for name, interval in _intervals(log, better[rows], logged[rows], seed=seed).items():
             found.setdefault(name, []).append(interval)
     print(f"{simulations} simulations of {QUERIES} queries x {IMPRESSIONS} impressions, {model.name}, noise {noise:g}")
+    measurements: list[Measurement] = []
     for (what, how), intervals in found.items():
-        _report(f"{what}, {how}", intervals, truths[what])
+        measurements += _report(f"{what}, {how}", intervals, truths[what])
+    return measurements
 
 
 def _pool(positions: int) -> tuple[JudgedLists, Doubles]:
@@ -90,21 +94,34 @@ def _intervals(log: ClickLog, better: Doubles, logged: Doubles, *, seed: int) ->
     return intervals
 
 
-def _report(name: str, intervals: list[Interval], truth: float) -> None:
+def _report(name: str, intervals: list[Interval], truth: float) -> list[Measurement]:
     errors = np.array([interval.mean for interval in intervals]) - truth
     standard_error = errors.std(ddof=1) / np.sqrt(len(errors))
-    covered = np.mean([interval.low <= truth <= interval.high for interval in intervals])
-    wrong = np.mean([interval.low > 0 > truth or interval.high < 0 < truth for interval in intervals])
-    sure = np.mean([interval.low > 0 or interval.high < 0 for interval in intervals])
+    covered = float(np.mean([interval.low <= truth <= interval.high for interval in intervals]))
+    wrong = float(np.mean([interval.low > 0 > truth or interval.high < 0 < truth for interval in intervals]))
+    sure = float(np.mean([interval.low > 0 or interval.high < 0 for interval in intervals]))
+    aside = 1.96 * np.sqrt(covered * (1 - covered) / len(errors))
     print(
         f"{name:34} truth {truth:+.4f} bias {errors.mean():+.4f} +- {standard_error:.4f} coverage {covered:.3f} "
-        f"+- {1.96 * np.sqrt(covered * (1 - covered) / len(errors)):.3f} sure {sure:.2f} wrong {wrong:.2f}"
+        f"+- {aside:.3f} sure {sure:.2f} wrong {wrong:.2f}"
     )
+    return [
+        Measurement(f"{name}: bias", float(errors.mean()), "clicks a page"),
+        Measurement(f"{name}: coverage", covered, "share", covered - aside, covered + aside, headline=True),
+        Measurement(f"{name}: verdicts that are sure", sure, "share"),
+        Measurement(f"{name}: verdicts that are wrong", wrong, "share", headline=True),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("simulations", type=int, nargs="?", default=200)
+    parser.add_argument("clicks", choices=list(CLICK_MODELS), nargs="?", default="position-based")
+    parser.add_argument("noise", type=float, nargs="?", default=0.5)
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    asked = parser.parse_args()
+    write(measure(asked.simulations, click_model(asked.clicks), asked.noise), asked.json)
 
 
 if __name__ == "__main__":
-    measure(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 200,
-        click_model(sys.argv[2] if len(sys.argv) > 2 else "position-based"),
-        float(sys.argv[3]) if len(sys.argv) > 3 else 0.5,
-    )
+    main()

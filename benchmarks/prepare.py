@@ -21,6 +21,8 @@ import numpy.typing as npt
 import pyarrow
 from pyarrow import parquet
 
+from benchmarks.measurement import Measurement, write
+
 POSITIONS = 10
 CHUNK = 100_000
 """Pages written at once."""
@@ -73,6 +75,17 @@ class Result:
             f"| {self.rows / self.seconds:,.0f} | {self.peak / 1e9:.2f} | {self.disk / 1e9:.2f} | {self.aside:,} "
             f"| {self.lists:,} | {self.ratio:.2f} |"
         )
+
+    def measurements(self) -> list[Measurement]:
+        """The numbers that tell how it did."""
+        what = f"{self.rows:,} rows"
+        return [
+            Measurement(f"{what}, time", self.seconds, "s"),
+            Measurement(f"{what}, processor time", self.processor, "s"),
+            Measurement(f"{what}, rate", self.rows / self.seconds, "rows/s", headline=True),
+            Measurement(f"{what}, peak memory", self.peak / 1e6, "MB", headline=True),
+            Measurement(f"{what}, largest size of files on the way", self.disk / 1e6, "MB"),
+        ]
 
 
 def write_log(path: Path, rows: int, *, features: int, seed: int = 0) -> None:
@@ -188,7 +201,9 @@ def main() -> None:
     parser.add_argument("--second-table", action="store_true")
     parser.add_argument("--engine", default="duckdb")
     parser.add_argument("--fingerprint", action="store_true", help="also print the name of the exact result")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args()
+    found = []
     print(HEADER, flush=True)
     for rows in options.rows:
         result = measure(
@@ -199,6 +214,8 @@ def main() -> None:
             second_table=options.second_table,
         )
         print(f"{result}{result.fingerprint if options.fingerprint else ''}", flush=True)
+        found += result.measurements()
+    write(found, options.json)
 
 
 if __name__ == "__main__":

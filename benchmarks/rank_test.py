@@ -1,8 +1,8 @@
 """How often the rank test finds structure: in position-based clicks, where there is none, and in trust and real ones.
 
-    python benchmarks/rank_test.py position-based --simulations 400 --impressions 10000 100000 1000000
-    python benchmarks/rank_test.py position-based --simulations 400 --correlation 0.005
-    python benchmarks/rank_test.py trust --simulations 100 --impressions 1000 3000 10000
+    python -m benchmarks.rank_test position-based --simulations 400 --impressions 10000 100000 1000000
+    python -m benchmarks.rank_test position-based --simulations 400 --correlation 0.005
+    python -m benchmarks.rank_test trust --simulations 100 --impressions 1000 3000 10000
 
 Each line is a grouping and a number of impressions, with the share of simulated logs in which rank 1 was rejected at
 level 0.05, and its 95 % interval (Clopper and Pearson by bisection). With `--correlation`, the click rate of each
@@ -17,10 +17,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measurement import Measurement, write
 from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import document_dispersion, group_dispersion
 from ultr.bias.position_based_fit import Cells
@@ -128,11 +130,13 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--answers", action="store_true", help="ask the whole test by clicks alone, not each grouping")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args()
     judged = letor_like(train_queries=options.queries, validation_queries=1, test_queries=1).train
     scores = RankingSVM.fit(judged, share=0.1, seed=options.seed).score(judged.features)
     what = options.clicks + (f" rho {options.correlation:g}" if options.correlation else "")
     what += (f" page {options.page:g}" if options.page else "") + (" plain" if options.plain else "")
+    measurements = []
     for impressions in options.impressions:
         found: dict[str, Counter[int]] = defaultdict(Counter)
         for seed in range(options.seed, options.seed + options.simulations):
@@ -148,12 +152,15 @@ def main() -> None:
         for name, counted in found.items():
             rejected = options.simulations - counted[1]
             low, high = interval(rejected, options.simulations)
+            where = f"{what}, {impressions:,} impressions, {name}: rejected"
+            measurements.append(Measurement(where, rejected / options.simulations, "share", low, high, headline=True))
             print(
                 f"{what:24} {impressions:>9,} {name:20} rejected {rejected}/{options.simulations} = "
                 f"{rejected / options.simulations:.3f} ({low:.3f}-{high:.3f}), "
                 f"dimensions {dict(sorted(counted.items()))}",
                 flush=True,
             )
+    write(measurements, options.json)
 
 
 if __name__ == "__main__":

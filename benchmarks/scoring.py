@@ -10,13 +10,13 @@ one, which takes documents without lists.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from benchmarks.measurement import Measurement, write
 from ultr import ClickBaseline, JudgedLists, Vectorization, click_model, export, simulate
 from ultr.arrays import Floats, Integers
 from ultr.methods.estimator import Estimator
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, nargs="+", default=[46, 136, 700])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=1_000, help="rounds of a query of 10; larger ones get fewer")
-    parser.add_argument("--json", type=Path, help="file for the figures")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     arguments = parser.parse_args()
     found = []
     print("| features | candidates | ranker | p50, ms | p99, ms | to the same form | to the leanest |")
@@ -47,23 +47,21 @@ def main() -> None:
             medians = {name: float(np.median(values)) for name, values in seconds.items()}
             for name, values in seconds.items():
                 form = name.split(", ")[1]
-                row = {
-                    "features": features,
-                    "candidates": label,
-                    "ranker": name,
-                    "p50": medians[name],
-                    "p99": float(np.percentile(values, 99)),
-                    "to_same_form": medians[name] / medians[f"scalar, {form}"] - 1,
-                    "to_leanest": medians[name] / medians[LEANEST] - 1,
-                }
-                found.append(row | {"threads": arguments.threads, "rounds": rounds})
+                p50, p99 = medians[name], float(np.percentile(values, 99))
+                same, leanest = p50 / medians[f"scalar, {form}"], p50 / medians[LEANEST]
+                what = f"{features} features, {label} candidates, {name}"
+                found += [
+                    Measurement(f"{what}, p50", p50 * 1000, "ms"),
+                    Measurement(f"{what}, p99", p99 * 1000, "ms"),
+                    Measurement(f"{what}, p50 to a scalar ranker", same, "times", headline=name == "base vector, flat"),
+                    Measurement(f"{what}, p50 to the leanest scalar ranker", leanest, "times"),
+                ]
                 print(
-                    f"| {features} | {label} | {name} | {row['p50'] * 1000:.3f} | {row['p99'] * 1000:.3f} | "
-                    f"{row['to_same_form']:+.1%} | {row['to_leanest']:+.1%} |",
+                    f"| {features} | {label} | {name} | {p50 * 1000:.3f} | {p99 * 1000:.3f} | "
+                    f"{same - 1:+.1%} | {leanest - 1:+.1%} |",
                     flush=True,
                 )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2))
+    write(found, arguments.json)
 
 
 def _scorers(features: int, threads: int) -> dict[str, Scorer]:

@@ -31,10 +31,23 @@ from typing import Any
 import numpy as np
 from tests.serving.ranker_file import write_ranker
 
+from benchmarks.measurement import Measurement, write
 from ultr.scoring import Scorer
 
 HIDDEN, CANDIDATES, DIFFERENT = (512, 256, 128), 100, 50
 SLOW_CLIENTS, LARGE_CLIENTS = 50, 2
+
+
+UNITS = {
+    "_ms": "ms",
+    "_ms_a_request": "ms",
+    "_mib": "MiB",
+    "_mib_a_minute": "MiB/min",
+    "seconds": "s",
+    "_a_second": "/s",
+}
+"""By how a name ends; other numbers are counts."""
+HEADLINES = ("requests_a_second", "p99_ms", "errors", "rss_growth_mib_a_minute")
 
 
 @dataclass(frozen=True)
@@ -251,6 +264,10 @@ def measure(model: Path, arguments: argparse.Namespace) -> Result:
     )
 
 
+def _unit(name: str) -> str:
+    return next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, nargs="?", help="a file of ultr export; by default one with random weights")
@@ -263,6 +280,7 @@ def main() -> None:
     parser.add_argument(
         "--option", action="append", default=[], help="a further option of ultr serve, such as --threads=1"
     )
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         names = [f"feature_{number}" for number in range(arguments.features)]
@@ -270,7 +288,13 @@ def main() -> None:
         result = asdict(measure(model, arguments))
     for name, value in result.items():
         print(f"{name.replace('_', ' '):>26}  {value:,}")
-    print(json.dumps(result))
+    write(
+        [
+            Measurement(name.replace("_", " "), value, _unit(name), headline=name in HEADLINES)
+            for name, value in result.items()
+        ],
+        arguments.json,
+    )
 
 
 if __name__ == "__main__":
