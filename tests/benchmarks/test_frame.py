@@ -59,6 +59,7 @@ def test_a_benchmark_that_fails_is_named_and_the_others_run(
     summary = capfd.readouterr().out.split("== summary")[1]
     assert "FAILED with exit code 2" in summary.splitlines()[1]
     assert headlines
+    assert summary.count(" clicks, ") == len(headlines)
     assert all(each in summary for each in headlines)
 
 

@@ -55,6 +55,12 @@ def test_all_impressions_drawn_have_the_clicks_of_the_log(log: ClickLog) -> None
     assert _clicks(draw_sessions(log, sessions=55, seed=3)) == _clicks(log)
 
 
+def test_sessions_without_a_click_are_drawn_where_they_are_asked_for(log: ClickLog) -> None:
+    drawn = draw_sessions(log, sessions=55, seed=3, only_clicked=False)
+    assert drawn.lists == log.impressions.sum()
+    assert _clicks(drawn) == _clicks(log)
+
+
 def test_more_sessions_than_impressions_are_not_drawn(log: ClickLog) -> None:
     assert _clicks(draw_sessions(log, sessions=1_000, seed=3)) == _clicks(draw_sessions(log, sessions=55, seed=3))
 

@@ -227,13 +227,13 @@ PEERS: dict[str, Peer] = {
 """By the name of the library, and what debiases it if anything does."""
 
 
-def draw_sessions(log: ClickLog, *, sessions: int, seed: int) -> ClickLog:
-    """About so many single sessions of a collapsed log: one impression and at least one click each.
+def draw_sessions(log: ClickLog, *, sessions: int, seed: int, only_clicked: bool = True) -> ClickLog:
+    """About so many single sessions of a collapsed log: one impression and, if `only_clicked`, at least one click each.
 
     A list has its share of them by its impressions, though no more than these. A document is clicked in its share of
     its list's sessions by its click rate, give or take one, and which of them these are is drawn for each document on
     its own: the clicks of one session are independent given the list, whatever came together in the log. Sessions
-    without a click put no document before another and are left out.
+    without a click put no document before another and are left out, unless the ranker asks for all.
     """
     random = generator(seed, "peer sessions")
     share = np.minimum(log.impressions * (sessions / log.impressions.sum()), log.impressions)
@@ -250,5 +250,7 @@ def draw_sessions(log: ClickLog, *, sessions: int, seed: int) -> ClickLog:
     drawn = replace(
         replace(log, pair_clicks=None).select(lists), impressions=np.ones(len(lists), dtype=np.int64), clicks=clicks
     )
+    if not only_clicked:
+        return drawn
     totals = np.bincount(ragged.list_numbers(drawn.offsets), weights=clicks, minlength=drawn.lists)
     return drawn.select(totals > 0)

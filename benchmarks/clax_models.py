@@ -1,0 +1,171 @@
+"""Click models of the package clax-models (JAX), trained as rankers from features.
+
+Hager, Zoeter and de Rijke, CLAX: Fast and Flexible Neural Click Models in JAX, 2025. Each model says how clicks come
+from the attraction of a document, here a network of its features, and from whether it was examined; the attraction is
+what ranks. Its own `Trainer` does the training, on single sessions with and without clicks, in batches of 256 by AdamW
+as in its examples. What is chosen here, all in its favour:
+
+- Features are standardised as for our methods. Batches come as arrays from memory, without workers or parsing.
+- The network is its deep feed-forward one with layers as many as ours has, or its deep and cross network as it is.
+- Its early stopping takes the nDCG@10 of judged validation lists, as all others here do, and looks every 100,000
+  sessions, not only after all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.arena import Sessions
+from ultr.arrays import Floats, Integers
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
+from ultr.evaluation.judged import of_scores
+from ultr.experiments.peers import PeerRanker
+
+MODELS = {
+    "clax-ctr": "DocumentCTRModel",
+    "clax-pbm": "PositionBasedModel",
+    "clax-ubm": "UserBrowsingModel",
+    "clax-dbn": "DynamicBayesianNetwork",
+}
+"""By our names: no bias, a bias of the position, of position and last click, and a cascade with satisfaction."""
+MEASURE = "nDCG@10"
+BATCH, SCORED_AT_ONCE = 256, 8_192
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a click model is trained."""
+
+    network: str = "deep"
+    """`deep` or `cross`."""
+    hidden: int = 256
+    layers: int = 3
+    learning_rate: float = 0.0003
+    input_norm: bool = True
+    """Whether the features of each document are normalised by layer, as is its default."""
+    look_every: int = 100_000
+    """Sessions between two looks at the validation lists."""
+    patience: int = 10
+    looks: int = 100
+
+
+class Stream:
+    """Batches of the next sessions, in an order drawn anew for each pass over all of them."""
+
+    def __init__(self, features: Floats, sessions: Sessions, *, count: int, seed: int):
+        self._features, self._sessions = features, sessions
+        self._random = np.random.default_rng(seed)
+        self._batches = -(-count // BATCH)
+        self._waiting: Integers = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._batches
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for _ in range(self._batches):
+            while len(self._waiting) < BATCH:
+                again = self._random.permutation(len(self._sessions.clicks))
+                self._waiting = np.concatenate([self._waiting, again])
+            chosen, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            positions = self._sessions.positions[chosen].astype(np.int16)
+            yield {
+                "query_doc_features": self._features[self._sessions.documents[chosen]],
+                "positions": positions,
+                "mask": positions > 0,
+                "clicks": self._sessions.clicks[chosen].astype(np.float32),
+            }
+
+
+class LabelStopping:
+    """What the trainer asks whether to keep weights and when to stop: the nDCG@10 of judged lists."""
+
+    def __init__(self, measure: Callable[[], float], *, looks: int, patience: int):
+        self._measure, self._left, self._patience = measure, looks, patience
+        self.best, self._since = -1.0, 0
+        self.has_improved = self.should_stop = False
+
+    def __deepcopy__(self, memo: Any) -> LabelStopping:
+        """Itself: the trainer copies what it is given, and this one belongs to a single training."""
+        return self
+
+    def update(self, loss: Any) -> LabelStopping:
+        """Look at the model as it is now."""
+        value = self._measure()
+        self._left -= 1
+        self.has_improved = value > self.best
+        self._since = 0 if self.has_improved else self._since + 1
+        self.best = max(self.best, value)
+        # The trainer goes back to the best weights only where it is told to stop.
+        self.should_stop = self._since >= self._patience or not self._left
+        return self
+
+
+def fit(
+    name: str, log: ClickLog, sessions: Sessions, *, validation: JudgedLists, options: Options, seed: int
+) -> PeerRanker:
+    """The ranker that one of the click models becomes."""
+    import clax
+    import optax
+    from flax import nnx
+
+    scaling = FeatureScaling.fit(log.features)
+    features = scaling.apply(log.features)
+    stream = Stream(features, sessions, count=options.look_every, seed=seed)
+    positions = sessions.clicks.shape[1]
+    model = _build(getattr(clax, MODELS[name]), len(log.feature_names), positions, options, nnx.Rngs(seed))
+    step = nnx.jit(lambda model, batch: model.predict_relevance(batch))
+    predict = partial(_predict, lambda batch: step(model, batch))
+    held_out = scaling.apply(validation.features)
+
+    def measure() -> float:
+        model.eval()
+        return float(of_scores(predict(held_out), validation, (MEASURE,)).mean(MEASURE))
+
+    stopping = LabelStopping(measure, looks=options.looks, patience=options.patience)
+    trainer = clax.Trainer(optax.adamw(options.learning_rate), epochs=options.looks, early_stopping=stopping)
+    # The trainer wants clicks to validate with; one batch of them is enough, for nothing is done with the result.
+    trainer.train(model, stream, [next(iter(stream))])
+    model.eval()
+    return PeerRanker(lambda matrix: predict(scaling.apply(matrix)), log.feature_names)
+
+
+def _build(kind: Any, features: int, positions: int, options: Options, rngs: Any) -> Any:
+    from clax.parameters import DeepCrossParameterConfig, DeepParameterConfig
+    from flax import nnx
+
+    shared = {
+        "use_feature": "query_doc_features",
+        "features": features,
+        "hidden_units": options.hidden,
+        "input_norm": nnx.LayerNorm if options.input_norm else None,
+    }
+
+    def network() -> Any:
+        if options.network == "cross":
+            return DeepCrossParameterConfig(deep_layers=options.layers, **shared)
+        return DeepParameterConfig(layers=options.layers, **shared)
+
+    if kind.__name__ == "DocumentCTRModel":
+        return kind(ctr=network(), rngs=rngs)
+    if kind.__name__ == "DynamicBayesianNetwork":
+        return kind(attraction=network(), satisfaction=network(), rngs=rngs)
+    return kind(positions=positions, attraction=network(), rngs=rngs)
+
+
+def _predict(step: Callable[[dict[str, Any]], Any], features: Floats) -> Floats:
+    """Scores of documents, a block of one size at a time, so that it is compiled once."""
+    scores = []
+    for start in range(0, len(features), SCORED_AT_ONCE):
+        block = features[start : start + SCORED_AT_ONCE]
+        missing = SCORED_AT_ONCE - len(block)
+        padded = np.pad(block, ((0, missing), (0, 0))) if missing else block
+        mask = np.ones((1, SCORED_AT_ONCE), dtype=bool)
+        scores.append(np.asarray(step({"query_doc_features": padded[None], "mask": mask})).ravel()[: len(block)])
+    return np.concatenate(scores)

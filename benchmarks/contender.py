@@ -1,0 +1,125 @@
+"""One ranker of a comparison, in a process of its own: `python -m benchmarks.contender NAME FOLDER [--seed 0]`.
+
+Trains on what `benchmarks.peers` put into the folder, and prints as the last line what it took and how good it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import clax_models
+from benchmarks.arena import Arena
+from ultr.data import ragged
+from ultr.data.judged import JudgedLists
+from ultr.errors import UltrError
+from ultr.experiments.peers import PEERS
+
+MEASURE = "nDCG@10"
+ROWS, ROUNDS = 100_000, 5
+PACKAGES = {"clax": ("clax", "optax"), "lightgbm": ("lightgbm",), "xgboost": ("xgboost",)}
+"""What is imported before the clock starts, by how the name of a ranker begins; ours need torch."""
+INSTALL = {"clax": "bench", "lightgbm": "peers", "xgboost": "peers"}
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What came of one training."""
+
+    quality: float
+    """nDCG@10 on the test lists."""
+    seconds: float
+    """Of training, imports and reading apart."""
+    processor: float
+    before: int
+    """The largest memory in bytes before the training: the packages, mostly."""
+    peak: int
+    """The same up to its end."""
+    rate: float
+    """Candidates scored a second."""
+
+
+def library(name: str) -> str | None:
+    """The library that a peer comes from; None for our methods."""
+    return next((each for each in PACKAGES if name.startswith(each)), None)
+
+
+def installed(name: str) -> bool:
+    """Whether all is there that a ranker needs."""
+    return all(find_spec(package) for package in PACKAGES.get(library(name) or "", ()))
+
+
+def trainer(name: str, arena: Arena, *, seed: int, options: dict[str, Any]) -> Callable[[], Any]:
+    """What trains a ranker, everything imported."""
+    for package in PACKAGES.get(library(name) or "", ()):
+        import_module(package)
+    if name in clax_models.MODELS:
+        chosen = replace(clax_models.Options(), **options)
+        return lambda: clax_models.fit(
+            name, arena.log, arena.sessions, validation=arena.validation, options=chosen, seed=seed
+        )
+    if name in PEERS:
+        peer = PEERS[name].with_options(**options)
+        return lambda: peer.fit(arena.log, validation=arena.validation, seed=seed)
+    from ultr.methods import METHODS
+
+    method = METHODS[name](**options, seed=seed)
+    return lambda: method.fit(arena.log, validation=arena.validation)
+
+
+def show(name: str, folder: Path, *, seed: int, options: dict[str, Any]) -> Showing:
+    """Train, and measure what there is to be measured."""
+    arena = Arena.load(folder)
+    train = trainer(name, arena, seed=seed, options=options)
+    before, started, spent = _peak(), time.perf_counter(), time.process_time()
+    ranker = train()
+    seconds, processor, peak = time.perf_counter() - started, time.process_time() - spent, _peak()
+    from ultr.evaluation import evaluate
+
+    quality = evaluate(ranker, arena.test, (MEASURE,)).mean(MEASURE)
+    return Showing(quality, seconds, processor, before, peak, _rate(ranker, arena.test))
+
+
+def _rate(ranker: Any, lists: JudgedLists) -> float:
+    """The most candidates a second over some rounds, the lists repeated until there are many."""
+    times = -(-ROWS // lists.documents)
+    features = np.tile(lists.features, (times, 1))
+    offsets = ragged.from_lengths(np.tile(lists.lengths, times))
+    fastest = float("inf")
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        ranker.score(features, offsets)
+        fastest = min(fastest, time.perf_counter() - started)
+    return len(features) / fastest
+
+
+def _peak() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--options", type=json.loads, default={}, help="as JSON")
+    asked = parser.parse_args()
+    try:
+        print("\n" + json.dumps(asdict(show(asked.name, asked.folder, seed=asked.seed, options=asked.options))))
+    except UltrError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()
