@@ -7,8 +7,8 @@ as in its examples. What is chosen here, all in its favour:
 
 - Features are standardised as for our methods. Batches come as arrays from memory, without workers or parsing.
 - The network is its deep feed-forward one with layers as many as ours has, or its deep and cross network as it is.
-- Its early stopping takes the nDCG@10 of judged validation lists, as all others here do, and looks every 100,000
-  sessions, not only after all of them.
+- Its early stopping takes the nDCG@10 of judged validation lists, as all others here do, and looks ten times in
+  a pass over all sessions, not only at its end.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ MODELS = {
 }
 """By our names: no bias, a bias of the position, of position and last click, and a cascade with satisfaction."""
 MEASURE = "nDCG@10"
+LOOKS_A_PASS = 10
 BATCH, SCORED_AT_ONCE = 256, 8_192
 
 
@@ -50,10 +51,9 @@ class Options:
     learning_rate: float = 0.0003
     input_norm: bool = True
     """Whether the features of each document are normalised by layer, as is its default."""
-    look_every: int = 100_000
-    """Sessions between two looks at the validation lists."""
-    patience: int = 10
     looks: int = 100
+    """How often at most the validation lists are looked at: ten times in a pass over all sessions."""
+    patience: int = 10
 
 
 class Stream:
@@ -117,7 +117,7 @@ def fit(
 
     scaling = FeatureScaling.fit(log.features)
     features = scaling.apply(log.features)
-    stream = Stream(features, sessions, count=options.look_every, seed=seed)
+    stream = Stream(features, sessions, count=len(sessions.clicks) // LOOKS_A_PASS, seed=seed)
     positions = sessions.clicks.shape[1]
     model = _build(getattr(clax, MODELS[name]), len(log.feature_names), positions, options, nnx.Rngs(seed))
     step = nnx.jit(lambda model, batch: model.predict_relevance(batch))
