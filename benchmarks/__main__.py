@@ -43,7 +43,7 @@ BENCHMARKS = (
     Benchmark("scoring", ("--features", "136")),
     Benchmark("serving", ("--seconds", "20")),
     Benchmark("prepare"),
-    Benchmark("growth", plots="growth.png"),
+    Benchmark("growth", ("--rows", "100000", "1000000"), plots="growth.png"),
     Benchmark("peers", ("--clicks", "trust", "--seeds", "0")),
     Benchmark("quality", long=True),
     Benchmark("comparison", long=True),

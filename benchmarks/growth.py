@@ -9,15 +9,15 @@ Then an exported model scores 1,000 to 1,000,000 candidates, a hundred a query, 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.child import Usage, measure
+from benchmarks.measurement import Measurement, write
 from benchmarks.prepare import write_log
 from ultr import ClickLog
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, blank
@@ -71,7 +71,7 @@ class Cost:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
-    parser.add_argument("--json", type=Path, help="file for the figures")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--plot", type=Path, help="file for the curves, such as growth.png")
     options = parser.parse_args()
     print(HEADER, flush=True)
@@ -85,8 +85,12 @@ def main() -> None:
         _scoring(Path(folder), found)
     for rows, sizes in logs.items():
         print(f"{rows:,} rows are {', '.join(f'{count:,} {name}' for name, count in sizes.items())}")
-    if options.json:
-        options.json.write_text(json.dumps({"costs": [asdict(cost) for cost in found], "logs": logs}, indent=2))
+    shown = [
+        Measurement(f"{rows:,} rows, {name} in the log", count, name)
+        for rows, sizes in logs.items()
+        for name, count in sizes.items()
+    ]
+    write([*shown, *measurements(found)], options.json)
     if options.plot:
         draw(found, options.plot)
 
@@ -116,6 +120,28 @@ def _scoring(folder: Path, found: list[Cost]) -> None:
         used = measure([sys.executable, "-c", _SCORE, file, str(count)])
         found.append(Cost.of("score", count, used, seconds=float(used.output)))
         print(found[-1], flush=True)
+
+
+def measurements(costs: Sequence[Cost]) -> list[Measurement]:
+    """Every number, and for each command how much more the largest size takes than the smallest."""
+    found = []
+    for cost in costs:
+        what = f"{cost.command}, {cost.size:,}"
+        found += [
+            Measurement(f"{what}: time", cost.seconds, "s"),
+            Measurement(f"{what}: processor time", cost.processor, "s"),
+            Measurement(f"{what}: peak memory", cost.peak / 1e6, "MB"),
+            Measurement(f"{what}: own memory", cost.own / 1e6, "MB"),
+        ]
+    for command in COLOURS:
+        sizes = sorted((cost for cost in costs if cost.command == command), key=lambda cost: cost.size)
+        first, last = sizes[0], sizes[-1]
+        where = f"{command}, {first.size:,} to {last.size:,}"
+        found += [
+            Measurement(f"{where}: time grows by", last.seconds / first.seconds, "times", headline=True),
+            Measurement(f"{where}: own memory grows by", last.own / first.own, "times", headline=True),
+        ]
+    return found
 
 
 def draw(costs: Sequence[Cost], path: Path) -> None:
