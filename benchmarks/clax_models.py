@@ -71,7 +71,8 @@ class Standard:
 
     def apply(self, features: Floats) -> Floats:
         """The same features for the network."""
-        return np.clip((features - self.mean) / self.deviation, -FARTHEST, FARTHEST).astype(np.float32)
+        scaled: Floats = np.clip((features - self.mean) / self.deviation, -FARTHEST, FARTHEST)
+        return scaled
 
 
 class Stream:
