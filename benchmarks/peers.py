@@ -59,7 +59,7 @@ SCORES = {
     "rate": ("scoring", "candidates/s", max),
 }
 """By field of a `Showing`: its name, its unit, and which is the better one."""
-HEADLINES = ("quality", "seconds", "peak", "rate")
+HEADLINES = ("quality", "processor", "peak", "rate")
 HEADER = (
     "| ranker | nDCG@10 | training, s | processor, s | peak memory, MB | of it before, MB | candidates/s |\n"
     "|---|---|---|---|---|---|---|"

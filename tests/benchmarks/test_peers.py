@@ -59,18 +59,18 @@ def test_networks_of_one_width_have_as_many_weights() -> None:
 
 
 def test_the_best_of_ours_is_set_against_the_best_peer() -> None:
-    first = Showing(quality=0.6, seconds=10, processor=9, before=0, peak=200_000_000, rate=1_000)
+    first = Showing(quality=0.6, seconds=12, processor=10, before=0, peak=200_000_000, rate=1_000)
     round_ = {
         "click": first,
-        "dla": replace(first, quality=0.8, seconds=20),
-        "lightgbm": replace(first, quality=0.4, seconds=5, rate=4_000),
+        "dla": replace(first, quality=0.8, processor=20),
+        "lightgbm": replace(first, quality=0.4, processor=5, rate=4_000),
         "xgboost": replace(first, quality=0.5, peak=100_000_000),
     }
     found = {each.name: each for each in peers.measurements("tiny", [round_, round_])}
     headlines = {name: each.value for name, each in found.items() if each.headline}
     assert headlines == {
         "tiny, nDCG@10, dla to the best peer, xgboost": pytest.approx(0.8 / 0.5),
-        "tiny, training, click to the best peer, lightgbm": pytest.approx(10 / 5),
+        "tiny, training, processor, click to the best peer, lightgbm": pytest.approx(10 / 5),
         "tiny, peak memory, click to the best peer, xgboost": pytest.approx(2.0),
         "tiny, scoring, click to the best peer, lightgbm": pytest.approx(0.25),
     }
