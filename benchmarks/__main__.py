@@ -36,6 +36,7 @@ class Benchmark:
     """The file name of the plot that it draws with `--plot`."""
 
 
+PEERS = ("click", "dla", "vectorization", "lightgbm-position", "xgboost-unbiased", "clax-pbm")
 BENCHMARKS = (
     Benchmark("training"),
     Benchmark("reader"),
@@ -44,7 +45,7 @@ BENCHMARKS = (
     Benchmark("serving", ("--seconds", "20")),
     Benchmark("prepare"),
     Benchmark("growth", ("--rows", "100000", "1000000"), plots="growth.png"),
-    Benchmark("peers", ("--clicks", "trust", "--seeds", "0")),
+    Benchmark("peers", ("--clicks", "trust", "--hidden", "128", "64", "--rankers", *PEERS)),
     Benchmark("quality", long=True),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),

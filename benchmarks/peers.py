@@ -7,9 +7,10 @@ Clicks are simulated as in the experiments: a Ranking SVM of a hundredth of the 
 impressions of ten documents are clicked. LightGBM and XGBoost learn from 50,000 sessions with clicks, up to 300 trees
 (`ultr.experiments.peers`); clax-models learns from all sessions, with as many weights as ours (`--hidden`), and with
 the deep and cross network of its example (`benchmarks.clax_models`). Ours learn from the collapsed log, with their
-defaults. The nDCG@10 of the same judged validation lists decides for each when to stop. Each is trained in a process
-of its own with one thread; seconds are those of training, peak memory is that of the process up to its end, packages
-included, and candidates are scored from Python, one call for 100,000 of them.
+defaults apart from `--hidden`. The nDCG@10 of the same judged validation lists decides for each when to stop. Each is
+trained in a process of its own with one thread; seconds are those of training, peak memory is that of the process up to
+its end, packages included. Candidates are scored from Python, 100,000 of them in one call, and their rate is by the
+time of the processor.
 """
 
 from __future__ import annotations
