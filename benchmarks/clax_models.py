@@ -105,8 +105,9 @@ class Stream:
 class LabelStopping:
     """What the trainer asks whether to keep weights and when to stop: the nDCG@10 of judged lists."""
 
-    def __init__(self, measure: Callable[[], float], *, looks: int, patience: int):
-        self._measure, self._left, self._patience = measure, looks, patience
+    def __init__(self, measure: Callable[[], float], keep: Callable[[], Any], *, looks: int, patience: int):
+        self._measure, self._keep, self._left, self._patience = measure, keep, looks, patience
+        self.kept: Any = None
         self.best, self._since = -1.0, 0
         self.has_improved = self.should_stop = False
 
@@ -120,8 +121,8 @@ class LabelStopping:
         self._left -= 1
         self.has_improved = value > self.best
         self._since = 0 if self.has_improved else self._since + 1
-        self.best = max(self.best, value)
-        # The trainer goes back to the best weights only where it is told to stop.
+        if self.has_improved:
+            self.best, self.kept = value, self._keep()
         self.should_stop = self._since >= self._patience or not self._left
         return self
 
@@ -131,6 +132,7 @@ def fit(
 ) -> PeerRanker:
     """The ranker that one of the click models becomes."""
     import clax
+    import jax
     import optax
     from flax import nnx
 
@@ -147,10 +149,15 @@ def fit(
         model.eval()
         return float(of_scores(predict(held_out), validation, (MEASURE,)).mean(MEASURE))
 
-    stopping = LabelStopping(measure, looks=options.looks, patience=options.patience)
+    def keep() -> Any:
+        return jax.tree.map(lambda array: array, nnx.state(model))
+
+    stopping = LabelStopping(measure, keep, looks=options.looks, patience=options.patience)
     trainer = clax.Trainer(optax.adamw(options.learning_rate), epochs=options.looks, early_stopping=stopping)
     # The trainer wants clicks to validate with; one batch of them is enough, for nothing is done with the result.
     trainer.train(model, stream, [next(iter(stream))])
+    # The trainer means to go back to its best weights, but what it remembers is the model itself, not a copy of it.
+    nnx.update(model, stopping.kept)
     model.eval()
     return PeerRanker(lambda matrix: predict(scaling.apply(matrix)), log.feature_names)
 
