@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, Sessions
+from benchmarks.clax_models import BATCH, LabelStopping, Stream
 from benchmarks.contender import Showing
 from benchmarks.measurement import read
 
@@ -129,3 +131,34 @@ def test_a_click_model_of_clax_learns_to_rank(name: str, tmp_path: Path) -> None
     found = ranker.train(tmp_path, seed=0)
     scores = np.random.default_rng(0).random(arena.test.documents)
     assert found.quality > of_scores(scores, arena.test, ("nDCG@10",)).mean("nDCG@10") + 0.03
+
+
+def test_the_weights_of_the_best_look_are_kept_until_it_is_too_long_ago() -> None:
+    values = iter([0.3, 0.5, 0.4, 0.5, 0.2])
+    seen: list[float] = []
+
+    def measure() -> float:
+        seen.append(next(values))
+        return seen[-1]
+
+    stopping = LabelStopping(measure, lambda: len(seen), looks=10, patience=2)
+    told = [(each.has_improved, each.should_stop) for each in (stopping.update(None) for _ in range(4))]
+    assert told == [(True, False), (True, False), (False, False), (False, True)]
+    assert (stopping.best, stopping.kept) == (0.5, 2)
+    assert deepcopy(stopping) is stopping
+
+
+def test_the_last_look_ends_the_training() -> None:
+    stopping = LabelStopping(lambda: 0.5, lambda: "weights", looks=2, patience=5)
+    assert [stopping.update(None).should_stop for _ in range(2)] == [False, True]
+
+
+def test_a_pass_shows_every_session_once() -> None:
+    count = 2 * BATCH
+    clicks = np.zeros((count, 1), dtype=np.int8)
+    sessions = Sessions(np.arange(count, dtype=np.int32)[:, None], np.ones_like(clicks), clicks)
+    features = np.arange(count, dtype=np.float32)[:, None]
+    stream = Stream(features, sessions, count=count, seed=0)
+    passes = [np.concatenate([batch["query_doc_features"].ravel() for batch in stream]) for _ in range(2)]
+    assert all(np.array_equal(np.sort(each), features.ravel()) for each in passes)
+    assert not np.array_equal(passes[0], passes[1])
