@@ -1,10 +1,12 @@
 """Training speed as a share of the machine's matrix-multiply rate.
 
-    python -m benchmarks.training
+    python -m benchmarks.training [--features 700 136 46] [--methods vectorization dla] [--rounds 60]
 
-A step of Vectorization's first stage at the paper's size (700 features, 512-256-128, 256 lists of 10) against plain
-`torch.mm` on the shapes of its layers: forward, weight gradients, and input gradients where there are weights in front.
-Both are timed in turn in one process, so that a noisy machine disturbs both.
+A step of every method's first stage, from drawing lists to moving weights, at the paper's size (700 features,
+512-256-128, 256 lists of 10) against plain `torch.mm` in float32 on the shapes of its layers: forward, weight
+gradients, and input gradients where there are weights in front. Both are timed in turn in one process, so that a noisy
+machine disturbs both. Vectorization is also timed in bfloat16, which may take less than the products in float32, and
+with the batches of the default recipe.
 """
 
 from __future__ import annotations
@@ -13,46 +15,88 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from benchmarks.measurement import Measurement, write
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog, position_factor
+from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.methods import Vectorization
+from ultr.methods import METHODS
 from ultr.methods.network import Shape
 from ultr.train.inputs import Inputs
 from ultr.train.loop import train_step
+from ultr.train.memory import keep_freed_memory
 from ultr.train.recipe import RECIPES
 from ultr.train.sampler import ListSampler
 
-HIDDEN, BATCH, SHOWN, DIMENSION = (512, 256, 128), 256, 10, 3
+HIDDEN, SHOWN, DIMENSION, LISTS, IMPRESSIONS = (512, 256, 128), 10, 3, 2_000, 100
+BATCH = RECIPES["paper"].batch_size
+HEADER = "| step | torch.mm, ms | step, ms | share | share of the fastest rounds | lists/s |\n|---|---|---|---|---|---|"
 
 
-def random_log(features: int, lists: int = 2_000) -> ClickLog:
-    """A log of random features and clicks."""
+@dataclass(frozen=True)
+class Case:
+    """What is timed."""
+
+    method: str
+    features: int
+    batch: int = BATCH
+    precision: str = "float32"
+
+    def __str__(self) -> str:
+        special = "" if self.precision == "float32" else f", {self.precision}"
+        special += "" if self.batch == BATCH else f", {self.batch} lists a step"
+        return f"{self.method}, {self.features} features{special}"
+
+    def options(self) -> dict[str, Any]:
+        """Options of the method; there are no swaps here to estimate propensities from."""
+        special: dict[str, dict[str, Any]] = {
+            "vectorization": {"dimension": DIMENSION},
+            "inverse-propensity": {"propensities": tuple(1 / np.arange(1, SHOWN + 1))},
+        }
+        return {"hidden": HIDDEN} | special.get(self.method, {})
+
+
+def random_log(features: int) -> ClickLog:
+    """A log of random features and clicks, with the pairs of clicks that chance would make."""
     random = np.random.default_rng(0)
-    shown = lists * SHOWN
+    shown, offsets = LISTS * SHOWN, np.arange(LISTS + 1) * SHOWN
+    clicks = random.binomial(IMPRESSIONS, 0.1, size=shown)
+    first, second = ragged.pair_members(offsets)
     return ClickLog(
         features=random.normal(size=(shown, features)).astype(np.float32),
         documents=np.arange(shown),
-        offsets=np.arange(lists + 1) * SHOWN,
-        factors=(position_factor(np.tile(np.arange(SHOWN) + 1, lists)),),
-        impressions=np.full(lists, 100),
-        clicks=random.binomial(100, 0.1, size=shown),
-        queries=np.arange(lists),
-        query_ids=np.arange(lists).astype(np.str_),
+        offsets=offsets,
+        factors=(position_factor(np.tile(np.arange(SHOWN) + 1, LISTS)),),
+        impressions=np.full(LISTS, IMPRESSIONS),
+        clicks=clicks,
+        queries=np.arange(LISTS),
+        query_ids=np.arange(LISTS).astype(np.str_),
         feature_names=tuple(str(i) for i in range(features)),
+        pair_clicks=clicks[first] * clicks[second] // IMPRESSIONS,
     )
 
 
-def multiply(features: int) -> Callable[[], None]:
+def judged(log: ClickLog) -> JudgedLists:
+    """Its lists with random labels."""
+    labels = np.random.default_rng(1).integers(5, size=len(log.documents))
+    return JudgedLists.of(features=log.features, labels=labels, offsets=log.offsets, feature_names=log.feature_names)
+
+
+def multiply(case: Case) -> Callable[[], None]:
     """The matrix products that a step cannot do without."""
-    documents = BATCH * SHOWN
+    documents = case.batch * SHOWN
+    outputs = DIMENSION if case.method == "vectorization" else 1
     layers = [
-        (torch.randn(documents, inputs), torch.randn(outputs, inputs), torch.randn(documents, outputs))
-        for inputs, outputs in pairwise([features, *HIDDEN, DIMENSION])
+        (torch.randn(documents, ins), torch.randn(outs, ins), torch.randn(documents, outs))
+        for ins, outs in pairwise([case.features, *HIDDEN, outputs])
     ]
 
     def run() -> None:
@@ -65,21 +109,24 @@ def multiply(features: int) -> Callable[[], None]:
     return run
 
 
-def step(features: int) -> Callable[[], None]:
+def step(case: Case, log: ClickLog) -> Callable[[], None]:
     """One step of the loop, from drawing lists to moving weights."""
-    method = Vectorization(dimension=DIMENSION, hidden=HIDDEN)
-    log = random_log(features)
-    lists = method.training_lists(log, Inputs(log.features, FeatureScaling.fit(log.features)))
-    network = method.build(Shape(features, (SHOWN,)), torch.Generator().manual_seed(0))
+    method = METHODS[case.method](**case.options())
+    data = judged(log) if method.learns_from is JudgedLists else log
+    lists = method.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
+    network = method.build(Shape(case.features, (SHOWN,)), torch.Generator().manual_seed(0)).requires_grad_(False)
     stage = method.stages(network, lists)[0]
-    recipe = RECIPES["collapsed"]
-    network.base.requires_grad_(False)
+    for module in stage.modules:
+        module.requires_grad_(True)
+    if stage.begin is not None:
+        stage.begin()
+    recipe = RECIPES["fast"]
     optimizer = recipe.build_optimizer(network.parameters(), recipe.learning_rate)
-    sampler = ListSampler(lists.weights, BATCH, seed=0, purpose="benchmark")
-    done = iter(range(10**9))
+    sampler, steps = ListSampler(lists.weights, case.batch, seed=0, purpose="benchmark"), count()
 
     def run() -> None:
-        train_step(stage, lists.batch(sampler(next(done))), optimizer, clip_norm=recipe.clip_norm)
+        batch = lists.batch(sampler(next(steps)))
+        train_step(stage, batch, optimizer, clip_norm=recipe.clip_norm, precision=case.precision)
 
     return run
 
@@ -91,24 +138,50 @@ def seconds(run: Callable[[], None]) -> float:
     return time.perf_counter() - started
 
 
+def measure(case: Case, log: ClickLog, *, rounds: int) -> list[Measurement]:
+    """Time both in turn, print a row and give the share and the rate."""
+    products, whole = multiply(case), step(case, log)
+    for _ in range(max(3, rounds // 10)):
+        seconds(products)
+        seconds(whole)
+    times = [(seconds(products), seconds(whole)) for _ in range(rounds)]
+    mm, one = (statistics.median(column) for column in zip(*times, strict=True))
+    fastest_mm, fastest = (min(column) for column in zip(*times, strict=True))
+    low, high = np.quantile([products / whole for products, whole in times], [0.25, 0.75])
+    print(
+        f"| {case} | {mm * 1e3:.1f} | {one * 1e3:.1f} | {mm / one:.1%} | {fastest_mm / fastest:.1%} | "
+        f"{case.batch / one:,.0f} |",
+        flush=True,
+    )
+    first = case.method == "vectorization" and case.batch == BATCH
+    return [
+        Measurement(f"{case}: share of torch.mm", mm / one, "share", float(low), float(high), headline=first),
+        Measurement(f"{case}: rate", case.batch / one, "lists/s"),
+    ]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, nargs="+", default=[700, 136, 46])
-    parser.add_argument("--rounds", type=int, default=150)
-    arguments = parser.parse_args()
-    print(f"{torch.get_num_threads()} threads, {BATCH} lists of {SHOWN}, layers {HIDDEN}, d = {DIMENSION}")
-    for features in arguments.features:
-        products, whole = multiply(features), step(features)
-        for _ in range(10):
-            seconds(products)
-            seconds(whole)
-        times = [(seconds(products), seconds(whole)) for _ in range(arguments.rounds)]
-        mm, steps = (statistics.median(column) for column in zip(*times, strict=True))
-        best_mm, best_step = (min(column) for column in zip(*times, strict=True))
-        print(
-            f"{features} features: torch.mm {mm * 1e3:.1f} ms, step {steps * 1e3:.1f} ms, share {mm / steps:.1%} "
-            f"(medians of {arguments.rounds}; fastest rounds: {best_mm / best_step:.1%}), {BATCH / steps:,.0f} lists/s"
-        )
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["vectorization", *METHODS])
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    asked = parser.parse_args()
+    keep_freed_memory()
+    print(f"{torch.get_num_threads()} threads, {BATCH} lists of {SHOWN}, layers {HIDDEN}, d = {DIMENSION}\n{HEADER}")
+    found = []
+    for features in asked.features:
+        log = random_log(features)
+        for method in dict.fromkeys(asked.methods):
+            case = Case(method, features)
+            found += measure(case, log, rounds=asked.rounds)
+            if method == "vectorization":
+                for special in (
+                    replace(case, precision="bfloat16"),
+                    replace(case, batch=RECIPES["fast"].batch_size),
+                ):
+                    found += measure(special, log, rounds=asked.rounds)
+    write(found, asked.json)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ CHANGES: dict[str, Any] = {
     "base_penalty": 10.0,
     "evaluate_every": 7,
     "patience": 1,
+    "precision": "bfloat16",
     "propensities": (1.0, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
     "estimator": "pivot",
     "smallest": 0.5,

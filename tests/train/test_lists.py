@@ -12,7 +12,6 @@ from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.network import Shape
-from ultr.train import lists as lists_module
 from ultr.train.inputs import Inputs
 from ultr.train.lists import TrainingLists, pad
 
@@ -175,7 +174,7 @@ def test_inputs_too_large_for_memory_are_prepared_batch_by_batch_with_the_same_r
 
 
 def test_factor_totals_are_those_of_each_combination_of_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists_module, "CHUNK", 3)
+    monkeypatch.setattr(ragged, "SPAN", 9)
     log = _log([4, 1, 10, 3, 2, 7, 5], [3, 1, 10, 2, 8, 1, 4])
     levels, impressions, clicks = _lists(log).factor_totals()
     expected: dict[tuple[int, int], list[int]] = {}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.splits import Splits
 from ultr.errors import ModelFileError, TrainingError
 from ultr.methods import ClickBaseline, Vectorization
+from ultr.train import loop, memory
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
 from ultr.train.loop import train_step
@@ -109,6 +112,54 @@ def test_the_recipe_of_the_paper_is_adagrad_with_its_settings() -> None:
     assert (paper.clip_norm, paper.steps, paper.sessions) == (5.0, 15_000, True)
 
 
+def test_the_default_recipe_lets_the_learning_rate_fall_along_half_a_cosine_in_every_stage(
+    small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: dict[str, list[float]] = {}
+
+    def watched(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, **options: Any) -> float:
+        rates.setdefault(stage.name, []).append(optimizer.param_groups[0]["lr"])
+        return train_step(stage, batch, optimizer, **options)
+
+    monkeypatch.setattr(loop, "train_step", watched)
+    Vectorization(hidden=(8,), steps=8, base_steps=4).fit(small_log)
+    cosine = {count: 0.005 * (1 + np.cos(np.pi * np.arange(count) / count)) for count in (8, 4)}
+    np.testing.assert_allclose(rates["clicks"], cosine[8])
+    np.testing.assert_allclose(rates["base"], cosine[4])
+
+
+def test_recipes_bring_their_own_batches_unless_a_size_is_given(
+    small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    cases: list[dict[str, Any]] = [{}, {"recipe": "paper"}, {"recipe": "paper", "batch_size": 7}]
+
+    def watched(stage: Stage, batch: Batch, *arguments: Any, **options: Any) -> float:
+        sizes.append(len(batch.mask))
+        return train_step(stage, batch, *arguments, **options)
+
+    monkeypatch.setattr(loop, "train_step", watched)
+    for options in cases:
+        ClickBaseline(hidden=(8,), steps=1, **options).fit(small_log)
+    assert sizes == [64, 256, 7]
+
+
+def test_bfloat16_rounds_products_and_keeps_weights_and_losses_whole(small_log: ClickLog) -> None:
+    options: dict[str, Any] = {"hidden": (32, 16), "steps": 30, "base_steps": 1, "learning_rate": 1e-3}
+    whole, rounded = (Vectorization(**options, precision=name).fit(small_log) for name in ("float32", "bfloat16"))
+    assert {parameter.dtype for parameter in rounded.network_.parameters()} == {torch.float32}
+    assert rounded.history_[0].loss != whole.history_[0].loss
+    assert rounded.history_[0].loss == pytest.approx(whole.history_[0].loss, rel=0.01)
+    scores = [ranker.score(small_log.features) for ranker in (whole, rounded)]
+    assert scores[0] @ scores[1] > 0.99 * np.linalg.norm(scores[0]) * np.linalg.norm(scores[1])
+
+
+def test_without_glibc_freed_memory_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.keep_freed_memory()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    memory.keep_freed_memory()
+
+
 def test_a_damaged_checkpoint_is_refused(small_log: ClickLog, tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
     _vectorization().fit(small_log, checkpoint=path)
@@ -129,8 +180,9 @@ def test_the_best_weights_that_validation_saw_are_kept(
             return next(values)
 
     monkeypatch.setattr("ultr.methods.estimator.LabelValidation", lambda *_: Scripted())
-    chosen = ClickBaseline(hidden=(16,), steps=40, evaluate_every=10).fit(small_log, validation=small.validation)
-    second_best = ClickBaseline(hidden=(16,), steps=20, evaluate_every=20).fit(small_log)
+    options: dict[str, Any] = {"hidden": (16,), "recipe": "collapsed"}
+    chosen = ClickBaseline(**options, steps=40, evaluate_every=10).fit(small_log, validation=small.validation)
+    second_best = ClickBaseline(**options, steps=20, evaluate_every=20).fit(small_log)
     for name, value in second_best.network_.state_dict().items():
         assert torch.equal(value, chosen.network_.state_dict()[name])
 

@@ -72,9 +72,9 @@ def test_labels_become_gains(small: Splits) -> None:
 def test_chunks_hold_every_list_once_and_stay_small_with_padding() -> None:
     lengths = np.concatenate([np.ones(3_000, dtype=int), [0, 6_000, 0], np.full(500, 30), [3 * CHUNK], [1]])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    groups = chunks(offsets)
+    groups = list(chunks(offsets))
     assert np.concatenate(groups).tolist() == np.flatnonzero(lengths).tolist()
     for group in groups:
         assert len(group) == 1 or len(group) * lengths[group].max() <= CHUNK
     assert len(groups) < 10
-    assert chunks(np.array([0, 0, 0])) == []
+    assert list(chunks(np.array([0, 0, 0]))) == []

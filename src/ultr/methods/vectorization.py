@@ -25,6 +25,7 @@ from ultr.methods.network import ClickNetwork, Shape
 from ultr.nn import MLP, Observation
 from ultr.nn.observation import COMBINATIONS
 from ultr.train.lists import Batch, TrainingLists, pad
+from ultr.train.progress import Observer
 from ultr.train.stage import Stage
 from ultr.train.team import Team
 
@@ -181,7 +182,7 @@ class Vectorization(Estimator):
         *,
         validation: JudgedLists | ClickLog | None = None,
         checkpoint: str | Path | None = None,
-        progress: bool = False,
+        progress: bool | Observer = False,
     ) -> Self:
         """Learn from `data`; see `Estimator.fit`.
 

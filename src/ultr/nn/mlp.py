@@ -14,7 +14,7 @@ class MLP(nn.Module):
     """Linear layers with ELU between them; with `normalise`, layer normalisation before each but the first.
 
     Inputs come normalised (`train.inputs`). The normalisation has no gain and shift of its own: the linear layer
-    behind it can express both.
+    behind it can express both. Under autocast, all but the outputs is in the lower precision.
     """
 
     def __init__(
@@ -37,4 +37,4 @@ class MLP(nn.Module):
             if self.normalise:
                 values = functional.layer_norm(values, values.shape[-1:])
             values = layer(values)
-        return values
+        return values.to(inputs.dtype)

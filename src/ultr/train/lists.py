@@ -15,9 +15,6 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.train.inputs import Inputs
 
-CHUNK = 2**16
-"""So many lists are summed up at once."""
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -163,14 +160,14 @@ class TrainingLists:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
         sizes = tuple(int(levels.max(initial=0)) + 1 for levels in self.factors)
         keys, impressions, clicks = [], [], []
-        for start in range(0, self.lists, CHUNK):
-            offsets = self.offsets[start : start + CHUNK + 1]
+        for start, stop in ragged.spans(self.offsets):
+            offsets = self.offsets[start : stop + 1]
             shown = slice(int(offsets[0]), int(offsets[-1]))
             found, numbers = np.unique(
                 np.ravel_multi_index([levels[shown] for levels in self.factors], sizes), return_inverse=True
             )
             keys.append(found)
-            weights = np.repeat(self.weights[start : start + CHUNK], np.diff(offsets))
+            weights = np.repeat(self.weights[start:stop], np.diff(offsets))
             impressions.append(np.bincount(numbers, weights))
             clicks.append(np.bincount(numbers, self.clicks[shown]))
         known, numbers = np.unique(np.concatenate(keys), return_inverse=True)

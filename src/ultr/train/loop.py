@@ -13,12 +13,15 @@ from ultr.errors import TrainingError
 from ultr.seeding import generator
 from ultr.train.checkpoint import Checkpoint, Record, Standing
 from ultr.train.lists import Batch, TrainingLists
+from ultr.train.memory import keep_freed_memory
 from ultr.train.progress import Observer, Silent
 from ultr.train.recipe import Recipe
 from ultr.train.sampler import ListSampler
 from ultr.train.selection import Validation
 from ultr.train.stage import Stage
 from ultr.train.team import ALONE, Team
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Settings:
     evaluate_every: int
     patience: int | None
     """Stop a stage after this many evaluations in a row without a new best value."""
+    precision: str
+    """What networks are multiplied in, one of `PRECISIONS`; their weights are kept in float32 whatever it is."""
     seed: int
 
 
@@ -49,6 +54,7 @@ def train(
     Every `evaluate_every` steps the weights are validated and a checkpoint is written. A stage ends with its best
     weights (the last ones without validation). A run that finds its own checkpoint goes on from there.
     """
+    keep_freed_memory()
     observer, team = observer or Silent(), Team.of_environment()
     optimizer = settings.recipe.build_optimizer(network.parameters(), settings.learning_rate)
     standing, best = Standing(), None
@@ -66,10 +72,19 @@ def train(
                 stage.begin()
 
             while standing.step < stage.steps and not _out_of_patience(stage, standing, settings):
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.learning_rate * settings.recipe.rate(standing.step / stage.steps)
                 random = generator(settings.seed, f"sessions {number}", standing.step)
                 batch = lists.batch(sampler(standing.step), sessions=random if settings.recipe.sessions else None)
                 try:
-                    loss = train_step(stage, batch, optimizer, clip_norm=settings.recipe.clip_norm, team=team)
+                    loss = train_step(
+                        stage,
+                        batch,
+                        optimizer,
+                        clip_norm=settings.recipe.clip_norm,
+                        precision=settings.precision,
+                        team=team,
+                    )
                 except FloatingPointError as error:
                     raise _stopped(error, stage, standing, checkpoint) from error
                 standing.step += 1
@@ -98,14 +113,22 @@ def train(
 
 
 def train_step(
-    stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, *, clip_norm: float, team: Team = ALONE
+    stage: Stage,
+    batch: Batch,
+    optimizer: torch.optim.Optimizer,
+    *,
+    clip_norm: float,
+    precision: str = "float32",
+    team: Team = ALONE,
 ) -> float:
     """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
 
     A team shares the lists of the batch out and adds the gradients up.
     """
     share = batch if team.size == 1 else batch.select(team.share(len(batch.mask)))
-    loss = stage.loss(share).mean() * (len(share.mask) / len(batch.mask))
+    with torch.autocast("cpu", PRECISIONS[precision], enabled=precision != "float32"):
+        losses = stage.loss(share)
+    loss = losses.mean() * (len(share.mask) / len(batch.mask))
     objective = loss if stage.penalty is None else loss + stage.penalty() / team.size
     optimizer.zero_grad()
     objective.backward()  # type: ignore[no-untyped-call]

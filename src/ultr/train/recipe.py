@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,16 +21,29 @@ class Recipe:
     steps: int
     sessions: bool
     """True: one sampled impression of each list; False: its click rates over all impressions."""
+    batch_size: int = 256
+    """Lists a step."""
+    decay: bool = False
+    """Whether the learning rate falls to nothing over a stage, along half a cosine."""
+    memory: float = 0.999
+    """Of Adam: how much of the mean square of a gradient is kept from one step to the next."""
     clip_norm: float = 5.0
 
     def build_optimizer(self, parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
         """One optimiser for the whole run; parameters without a gradient keep still."""
         if self.optimizer == "adagrad":
             return torch.optim.Adagrad(parameters, lr=learning_rate, initial_accumulator_value=0.1, fused=True)
-        return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+        return torch.optim.Adam(parameters, lr=learning_rate, betas=(0.9, self.memory), fused=True)
+
+    def rate(self, done: float) -> float:
+        """What is left of the learning rate after this share of a stage."""
+        return (1 + math.cos(math.pi * done)) / 2 if self.decay else 1.0
 
 
 RECIPES = {
+    "fast": Recipe(
+        optimizer="adam", learning_rate=0.01, steps=3_000, sessions=False, batch_size=64, decay=True, memory=0.99
+    ),
     "collapsed": Recipe(optimizer="adam", learning_rate=0.01, steps=3_000, sessions=False),
     "collapsed-adagrad": Recipe(optimizer="adagrad", learning_rate=0.05, steps=3_000, sessions=False),
     "paper": Recipe(optimizer="adagrad", learning_rate=0.05, steps=15_000, sessions=True),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 import torch
 
 from ultr.arrays import Floats, Integers
-from ultr.data import ragged
+from ultr.data import gathering, ragged
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError
@@ -67,7 +68,7 @@ class ClickValidation:
             drawn = ListSampler(lists.weights, most, seed=0, purpose="validation")(0)
             self._chosen, self._weights = np.unique(drawn, return_counts=True)
         lengths = lists.offsets[self._chosen + 1] - lists.offsets[self._chosen]
-        self._chunks = chunks(ragged.from_lengths(lengths))
+        self._chunks = list(chunks(ragged.from_lengths(lengths)))
 
     @torch.no_grad()
     def __call__(self, stage: Stage) -> float:
@@ -82,24 +83,25 @@ class ClickValidation:
 @torch.no_grad()
 def score_lists(score: ScoreFunction, inputs: Inputs, offsets: Integers) -> Floats:
     """Scores of all lists, some thousand documents at a time, float32 [documents]."""
-    parts = [np.empty(0, dtype=np.float32)]
+    scores: Floats = gathering.new_array(int(offsets[-1]), np.float32)
     for chunk in chunks(offsets):
         bounds = offsets[chunk[0] : chunk[-1] + 2]
         rows = torch.arange(int(bounds[0]), int(bounds[-1]))
         lengths = np.diff(bounds)
         mask = ragged.mask(bounds - bounds[0], width=int(lengths.max()))
-        parts.append(score(inputs.gather(rows), torch.from_numpy(mask)).numpy())
-    return np.concatenate(parts)
+        scores[bounds[0] : bounds[-1]] = score(inputs.gather(rows), torch.from_numpy(mask)).numpy()
+    return scores
 
 
-def chunks(offsets: Integers) -> list[Integers]:
+def chunks(offsets: Integers) -> Iterator[Integers]:
     """Consecutive lists in groups of at most CHUNK documents with padding; lists without documents are left out."""
-    lengths = np.diff(offsets)
-    filled = np.flatnonzero(lengths)
-    starts, start, width = [], 0, 0
-    for number, length in enumerate(lengths[filled].tolist()):
-        width = max(width, length)
-        if number > start and (number + 1 - start) * width > CHUNK:
-            starts.append(number)
-            start, width = number, length
-    return np.split(filled, starts) if len(filled) else []
+    for first, last in ragged.spans(offsets):
+        lengths = np.diff(offsets[first : last + 1])
+        filled = np.flatnonzero(lengths)
+        starts, start, width = [], 0, 0
+        for number, length in enumerate(lengths[filled].tolist()):
+            width = max(width, length)
+            if number > start and (number + 1 - start) * width > CHUNK:
+                starts.append(number)
+                start, width = number, length
+        yield from np.split(first + filled, starts) if len(filled) else ()
