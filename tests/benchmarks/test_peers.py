@@ -158,7 +158,7 @@ def test_a_pass_shows_every_session_once() -> None:
     clicks = np.zeros((count, 1), dtype=np.int8)
     sessions = Sessions(np.arange(count, dtype=np.int32)[:, None], np.ones_like(clicks), clicks)
     features = np.arange(count, dtype=np.float32)[:, None]
-    stream = Stream(features, sessions, count=count, seed=0)
+    stream = Stream(features, sessions, batches=2, seed=0)
     passes = [np.concatenate([batch["query_doc_features"].ravel() for batch in stream]) for _ in range(2)]
     assert all(np.array_equal(np.sort(each), features.ravel()) for each in passes)
     assert not np.array_equal(passes[0], passes[1])
