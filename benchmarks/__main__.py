@@ -46,7 +46,7 @@ BENCHMARKS = (
     Benchmark("prepare"),
     Benchmark("growth", ("--rows", "100000", "1000000"), plots="growth.png"),
     Benchmark("peers", ("--clicks", "trust", "--hidden", "128", "64", "--rankers", *PEERS)),
-    Benchmark("quality", long=True),
+    Benchmark("quality", ("--methods", "vectorization", "--clicks", "trust")),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
 )
