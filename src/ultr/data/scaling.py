@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,12 +39,12 @@ class FeatureScaling:
             raise DataError(f"feature column {bad[0] + 1} holds NaN or infinite values; remove or fill them")
         return cls(minimum, maximum, np.median(features[:: -(-len(features) // ROWS)], axis=0).astype(np.float32))
 
-    @property
+    @cached_property
     def centre(self) -> Floats:
         """`apply` is `(features - centre) * factor`; subtracting first keeps the digits of large, close values."""
         return ((self.minimum.astype(np.float64) + self.maximum) / 2).astype(np.float32)
 
-    @property
+    @cached_property
     def factor(self) -> Floats:
         """`apply` is `(features - centre) * factor`."""
         spread = self.maximum.astype(np.float64) - self.minimum

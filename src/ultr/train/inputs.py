@@ -13,7 +13,7 @@ from ultr.data.scaling import FeatureScaling
 FEWEST_TO_NORMALISE = 16
 """Normalising takes the mean and the deviation from a document; of a few features that would be most there is."""
 
-IN_MEMORY = 2**28
+IN_MEMORY = 2**27
 """Features up to this many bytes are prepared once; larger ones, batch by batch, so that they may stay on disk."""
 
 
