@@ -25,10 +25,11 @@ class Inputs:
     at every step.
     """
 
-    def __init__(self, features: Floats, scaling: FeatureScaling, *, in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, features: Floats, scaling: FeatureScaling, *, in_memory: int | None = None) -> None:
         self._features = features
         self._scaling = scaling
-        self._ready = prepare(features, scaling) if features.nbytes <= in_memory else None
+        most = IN_MEMORY if in_memory is None else in_memory
+        self._ready = prepare(features, scaling) if features.nbytes <= most else None
 
     def gather(self, rows: Tensor) -> Tensor:
         """The inputs of these rows, [rows, features]."""
