@@ -18,7 +18,7 @@ def demo(
 ) -> None:
     """Simulate biased clicks on generated data, debias them, and compare with raw clicks and with labels.
 
-    Takes two to three minutes on two cores. Example: `ultr demo --out demo`
+    Takes about a minute on two cores. Example: `ultr demo --out demo`
     """
     from ultr.cli.output import print_json, print_table
     from ultr.experiments.demo import REPORT, run
