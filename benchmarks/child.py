@@ -14,6 +14,14 @@ from typing import IO
 
 INTERVAL = 0.05
 """Seconds between two looks at the memory of the child."""
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+"""An environment in which nothing computes with more threads than one."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """How cost grows with the log: `python -m benchmarks.growth [--rows 100000 1000000] [--json FILE] [--plot FILE.png]`.
 
 Writes a raw log of so many rows (that of `benchmarks.prepare`, 8 features) and runs `ultr prepare`, `doctor`, `train`
-(Vectorization, 300 steps, validated on clicks) and `evaluate` (on a tenth of its queries), each in a fresh process.
-Then an exported model scores 1,000 to 1,000,000 candidates, a hundred a query, with one thread. Memory is told apart:
-`peak` is all that was resident, `own` leaves out the pages of mapped files, which the kernel may drop at any time.
+(Vectorization, 300 steps, validated on clicks) and `evaluate` (on a tenth of its queries), each in a fresh process
+with one thread; the engine of `prepare` has its own. Then an exported model scores 1,000 to 1,000,000 candidates, a
+hundred a query. Memory is told apart: `peak` is all that was resident, `own` leaves out the pages of mapped files,
+which the kernel may drop at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import Usage, measure
+from benchmarks.child import ONE_THREAD, Usage, measure
 from benchmarks.measurement import Measurement, write
 from benchmarks.prepare import write_log
 from ultr import ClickLog
@@ -109,7 +110,9 @@ def _commands(folder: Path, rows: int, found: list[Cost]) -> None:
 
 
 def _run(found: list[Cost], rows: int, command: str, *arguments: str) -> None:
-    found.append(Cost.of(command, rows, measure([sys.executable, "-m", "ultr", command, *arguments])))
+    found.append(
+        Cost.of(command, rows, measure([sys.executable, "-m", "ultr", command, *arguments], environment=ONE_THREAD))
+    )
     print(found[-1], flush=True)
 
 

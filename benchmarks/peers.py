@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arena import Arena, Sessions
+from benchmarks.child import ONE_THREAD
 from benchmarks.child import measure as run_child
 from benchmarks.clax_models import MODELS
 from benchmarks.contender import INSTALL, Showing, installed, library
@@ -44,13 +45,6 @@ OURS = ("click", "dla", "vectorization")
 CROSS = "-cross"
 """What the name of a click model ends with that has the network of the example of clax-models."""
 CLAX = (*MODELS, f"clax-pbm{CROSS}")
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 SCORES = {
     "quality": ("nDCG@10", "nDCG@10", max),
     "seconds": ("training", "s", min),

@@ -160,6 +160,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="file that keeps finished runs, one line each")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
+    if not set(asked.seeds) & set(asked.paper_seeds):
+        parser.error("--seeds and --paper-seeds must have a seed in common, or there is nothing to compare")
     torch.set_num_threads(1)
     known = [] if asked.runs is None or not asked.runs.exists() else asked.runs.read_text().splitlines()
     outcomes = [Outcome(**json.loads(line)) for line in known]
@@ -178,11 +180,11 @@ def main() -> None:
             )
             for method in asked.methods:
                 for recipe in (OURS, PAPER) if seed in asked.paper_seeds else (OURS,):
-                    key = (source.name, clicks, method, recipe, seed, asked.hidden)
+                    key = (asked.data, clicks, method, recipe, seed, asked.hidden)
                     if any((o.data, o.clicks, o.method, o.recipe, o.seed, o.hidden) == key for o in outcomes):
                         continue
                     outcomes.append(
-                        train(scene_of(run), method, recipe, data=source.name, clicks=clicks, hidden=asked.hidden)
+                        train(scene_of(run), method, recipe, data=asked.data, clicks=clicks, hidden=asked.hidden)
                     )
                     if asked.runs is not None:
                         with asked.runs.open("a") as file:
@@ -195,7 +197,7 @@ def main() -> None:
                 [
                     each
                     for each in outcomes
-                    if (each.data, each.clicks, each.method, each.recipe) == (source.name, clicks, method, recipe)
+                    if (each.data, each.clicks, each.method, each.recipe) == (asked.data, clicks, method, recipe)
                     and each.hidden == asked.hidden
                     and each.seed in asked.seeds
                 ]

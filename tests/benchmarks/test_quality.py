@@ -41,9 +41,10 @@ def test_a_quality_that_is_not_reached_is_said_so() -> None:
 def test_finished_runs_are_kept_and_not_run_again(tmp_path: Path) -> None:
     runs, numbers = tmp_path / "runs.jsonl", tmp_path / "numbers.json"
     outcomes = [
-        {"data": "letor-like", "clicks": "trust", "method": "click", "recipe": recipe, "seed": 0, "hidden": [64, 32]}
+        {"data": data, "clicks": "trust", "method": "click", "recipe": recipe, "seed": 0, "hidden": [64, 32]}
         | {"seconds": seconds, "test": 0.5, "curve": [[seconds / 2, 0.6]]}
-        for recipe, seconds in (("fast", 2.0), ("paper", 10.0))
+        for data, factor in (("letor-like=10000", 1), ("letor-like=500", 100))
+        for recipe, seconds in (("fast", 2.0 * factor), ("paper", 10.0))
     ]
     runs.write_text("".join(json.dumps(each) + "\n" for each in outcomes))
     command = ["-m", "benchmarks.quality", "--methods", "click", "--clicks", "trust", "--runs", str(runs)]

@@ -185,3 +185,12 @@ def test_factor_totals_are_those_of_each_combination_of_levels(monkeypatch: pyte
             total[1] += log.clicks[row]
     found = {(a, b): [shown, clicked] for (a, b), shown, clicked in zip(levels, impressions, clicks, strict=True)}
     assert found == expected
+
+
+def test_any_number_of_levels_can_be_combined() -> None:
+    log = _log([4, 3], [2, 5])
+    many = [BiasFactor(name, log.factors[1].values * 99_999, tuple(map(str, range(100_000)))) for name in "abcd"]
+    levels, impressions, _ = _lists(replace(log, factors=(log.factors[0], *many))).factor_totals()
+    assert levels.shape[1] == 5
+    assert set(levels[:, 1:].ravel().tolist()) == {0, 99_999}
+    assert impressions.sum() == 4 * 2 + 3 * 5

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,12 @@ def test_bfloat16_rounds_products_and_keeps_weights_and_losses_whole(small_log: 
     assert scores[0] @ scores[1] > 0.99 * np.linalg.norm(scores[0]) * np.linalg.norm(scores[1])
 
 
-def test_without_glibc_freed_memory_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[int, int] = {}
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=told.__setitem__))
     memory.keep_freed_memory()
+    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h.
+    assert told == {-3: 2**25, -1: 2**29}
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     memory.keep_freed_memory()
 

@@ -71,8 +71,8 @@ def rows_of(lists: Integers, offsets: Integers) -> Integers:
     >>> rows_of(np.array([1, 0]), np.array([0, 2, 5])).tolist()
     [2, 3, 4, 0, 1]
     """
-    starts = offsets[lists]
-    lengths = offsets[lists + 1] - starts
+    starts = offsets[:-1][lists]
+    lengths = offsets[1:][lists] - starts
     shift = starts - (np.cumsum(lengths) - lengths)
     rows: Integers = np.arange(lengths.sum()) + np.repeat(shift, lengths)
     return rows

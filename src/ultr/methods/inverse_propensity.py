@@ -107,9 +107,10 @@ class InversePropensity(Estimator):
     def _propensities(self, lists: TrainingLists, positions: int) -> Doubles:
         if self.propensities is not None:
             return np.array(self.propensities[:positions], dtype=np.float64)
+        if self.estimator == CLICK_RATE:
+            levels, *totals = lists.factor_totals()
+            return click_rate_curve(levels[:, 0] + 1, totals[0], totals[1], positions_shown=positions)
         impressions = np.repeat(lists.weights, np.diff(lists.offsets))
         clicks, places = lists.clicks.astype(np.float64), lists.factors[0] + 1
-        if self.estimator == CLICK_RATE:
-            return click_rate_curve(places, impressions, clicks, positions_shown=positions)
         table = SwapTable.of(lists.documents, places, impressions, clicks, positions_shown=positions)
         return SWAP_ESTIMATORS[self.estimator](table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,7 +115,7 @@ class TrainingLists:
         pairs, so their mean does not depend on what was clicked together.
         """
         rows = ragged.rows_of(lists, self.offsets)
-        lengths = self.offsets[lists + 1] - self.offsets[lists]
+        lengths = self.offsets[1:][lists] - self.offsets[:-1][lists]
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         clicks = (self.clicks[rows] / np.repeat(self.weights[lists], lengths)).astype(np.float32)
         if sessions is not None:
@@ -140,7 +141,7 @@ class TrainingLists:
     def pair_shares(self, lists: Integers) -> Floats:
         """The share of impressions that clicked document i and not document j, [lists, width, width]."""
         assert self.pairs is not None
-        lengths = self.offsets[lists + 1] - self.offsets[lists]
+        lengths = self.offsets[1:][lists] - self.offsets[:-1][lists]
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         clicks = self.clicks[ragged.rows_of(lists, self.offsets)]
         both = self.pairs[ragged.rows_of(lists, self._pair_offsets)]
@@ -158,23 +159,30 @@ class TrainingLists:
 
     def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
-        sizes = tuple(int(levels.max(initial=0)) + 1 for levels in self.factors)
-        keys, impressions, clicks = [], [], []
+        found, impressions, clicks = [], [], []
         for start, stop in ragged.spans(self.offsets):
             offsets = self.offsets[start : stop + 1]
             shown = slice(int(offsets[0]), int(offsets[-1]))
-            found, numbers = np.unique(
-                np.ravel_multi_index([levels[shown] for levels in self.factors], sizes), return_inverse=True
-            )
-            keys.append(found)
+            levels, numbers = _combinations([values[shown] for values in self.factors])
+            found.append(levels)
             weights = np.repeat(self.weights[start:stop], np.diff(offsets))
             impressions.append(np.bincount(numbers, weights))
             clicks.append(np.bincount(numbers, self.clicks[shown]))
-        known, numbers = np.unique(np.concatenate(keys), return_inverse=True)
+        known, numbers = _combinations(list(np.concatenate(found).T))
         shown_often, clicked_often = np.zeros(len(known)), np.zeros(len(known))
         np.add.at(shown_often, numbers, np.concatenate(impressions))
         np.add.at(clicked_often, numbers, np.concatenate(clicks))
-        return np.stack(np.unravel_index(known, sizes), axis=1), shown_often, clicked_often
+        return known, shown_often, clicked_often
+
+
+def _combinations(factors: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """The distinct combinations of levels, [combinations, factors], and the number of each document's."""
+    numbers: Integers = np.zeros(len(factors[0]), dtype=np.int64)
+    for levels in factors:
+        # Numbered anew after each factor, so that they stay small whatever the levels.
+        numbers = np.unique(numbers * (int(levels.max(initial=0)) + 1) + levels, return_inverse=True)[1]
+    firsts = np.unique(numbers, return_index=True)[1]
+    return np.stack([levels[firsts].astype(np.int64) for levels in factors], axis=1), numbers
 
 
 def _happens(shares: Floats, random: np.random.Generator) -> Floats:

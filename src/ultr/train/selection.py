@@ -67,7 +67,7 @@ class ClickValidation:
         if lists.lists > most:
             drawn = ListSampler(lists.weights, most, seed=0, purpose="validation")(0)
             self._chosen, self._weights = np.unique(drawn, return_counts=True)
-        lengths = lists.offsets[self._chosen + 1] - lists.offsets[self._chosen]
+        lengths = lists.offsets[1:][self._chosen] - lists.offsets[:-1][self._chosen]
         self._chunks = list(chunks(ragged.from_lengths(lengths)))
 
     @torch.no_grad()
