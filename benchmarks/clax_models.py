@@ -51,8 +51,6 @@ class Options:
     hidden: int = 256
     layers: int = 3
     learning_rate: float = 0.003
-    input_norm: bool = True
-    """Whether the features of each document are normalised by layer, as is its default."""
     looks: int = 400
     """How often at most the validation lists are looked at, every 100 batches: ten passes over a million sessions."""
     patience: int = 40
@@ -166,13 +164,11 @@ def fit(
 
 def _build(kind: Any, features: int, positions: int, options: Options, rngs: Any) -> Any:
     from clax.parameters import DeepCrossParameterConfig, DeepParameterConfig
-    from flax import nnx
 
     shared = {
         "use_feature": "query_doc_features",
         "features": features,
         "hidden_units": options.hidden,
-        "input_norm": nnx.LayerNorm if options.input_norm else None,
     }
 
     def network() -> Any:

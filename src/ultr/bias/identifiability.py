@@ -17,7 +17,8 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import BiasFactor, ClickLog
-from ultr.data.gathering import new_array, take
+from ultr.data.combinations import combinations
+from ultr.data.gathering import take
 from ultr.errors import DataError
 
 _REACH = 32
@@ -156,7 +157,7 @@ def bias_graph(
         raise DataError("a bias graph needs at least one bias factor")
     if not len(log.documents):
         raise DataError("the click log shows no document")
-    levels, values = _combinations(chosen)
+    levels, values = combinations([factor.values for factor in chosen])
     shown, clicked = np.zeros(len(levels)), np.zeros(len(levels))
     for start, stop in ragged.spans(log.offsets):
         rows = slice(log.offsets[start], log.offsets[stop])
@@ -179,22 +180,6 @@ def bias_graph(
         parts=_parts(found, shown),
         links=tuple(sorted(links, key=lambda link: (link.strength, link.first, link.second))),
     )
-
-
-def _combinations(factors: Sequence[BiasFactor]) -> tuple[Integers, Integers]:
-    """The combinations of levels that occur, [combinations, factors], in order; and which each row has."""
-    levels = np.empty((1, 0), dtype=np.int64)
-    values = new_array(len(factors[0].values), np.int64)
-    values[:] = 0
-    for factor in factors:
-        size, found = len(factor.levels), np.empty(0, dtype=np.int64)
-        for part in row_blocks.spans(len(values)):
-            values[part] = values[part] * size + factor.values[part]
-            found = np.union1d(found, values[part])
-        for part in row_blocks.spans(len(values)):
-            values[part] = np.searchsorted(found, values[part])
-        levels = np.concatenate([levels[found // size], found[:, None] % size], axis=1)
-    return levels, values
 
 
 def _name(factors: Sequence[BiasFactor], levels: Integers) -> str:

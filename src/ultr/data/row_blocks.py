@@ -31,11 +31,11 @@ def row_blocks(keys: Integers) -> Iterator[Integers]:
         counts += np.bincount(keys[part] // width, minlength=_BINS)
     bins = np.flatnonzero(counts)
     for start, stop in ragged.spans(ragged.from_lengths(counts[bins]), most=BLOCK):
-        lowest, end = int(bins[start]) * width, (int(bins[stop - 1]) + 1) * width
+        lowest, highest = int(bins[start]) * width, (int(bins[stop - 1]) + 1) * width - 1
         found = [
-            part.start + np.flatnonzero((keys[part] >= lowest) & (keys[part] < end))
+            part.start + np.flatnonzero((keys[part] >= lowest) & (keys[part] <= highest))
             for part, (low, high) in zip(parts, ranges, strict=True)
-            if low < end and high >= lowest
+            if low <= highest and high >= lowest
         ]
         yield np.concatenate(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
 from ultr.train.inputs import Inputs
 
@@ -159,30 +159,15 @@ class TrainingLists:
 
     def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
-        found, impressions, clicks = [], [], []
+        levels, numbers = combinations(self.factors)
+        impressions, clicks = np.zeros(len(levels)), np.zeros(len(levels))
         for start, stop in ragged.spans(self.offsets):
             offsets = self.offsets[start : stop + 1]
             shown = slice(int(offsets[0]), int(offsets[-1]))
-            levels, numbers = _combinations([values[shown] for values in self.factors])
-            found.append(levels)
             weights = np.repeat(self.weights[start:stop], np.diff(offsets))
-            impressions.append(np.bincount(numbers, weights))
-            clicks.append(np.bincount(numbers, self.clicks[shown]))
-        known, numbers = _combinations(list(np.concatenate(found).T))
-        shown_often, clicked_often = np.zeros(len(known)), np.zeros(len(known))
-        np.add.at(shown_often, numbers, np.concatenate(impressions))
-        np.add.at(clicked_often, numbers, np.concatenate(clicks))
-        return known, shown_often, clicked_often
-
-
-def _combinations(factors: Sequence[Integers]) -> tuple[Integers, Integers]:
-    """The distinct combinations of levels, [combinations, factors], and the number of each document's."""
-    numbers: Integers = np.zeros(len(factors[0]), dtype=np.int64)
-    for levels in factors:
-        # Numbered anew after each factor, so that they stay small whatever the levels.
-        numbers = np.unique(numbers * (int(levels.max(initial=0)) + 1) + levels, return_inverse=True)[1]
-    firsts = np.unique(numbers, return_index=True)[1]
-    return np.stack([levels[firsts].astype(np.int64) for levels in factors], axis=1), numbers
+            impressions += np.bincount(numbers[shown], weights, minlength=len(levels))
+            clicks += np.bincount(numbers[shown], self.clicks[shown], minlength=len(levels))
+        return levels, impressions, clicks
 
 
 def _happens(shares: Floats, random: np.random.Generator) -> Floats:
