@@ -137,7 +137,7 @@ def test_in_the_joint_schedule_observation_waits_for_the_warm_up(
     torch.testing.assert_close(joint.loss(batch), expected)
     assert joint.held_out == network.click_loss
     assert warm_up.steps + joint.steps == 40
-    joint.loss(batch).sum().backward()
+    joint.losses(batch)[0].sum().backward()
     with_base = network.observation.tables[0].grad.clone()
     network.zero_grad()
     network.click_loss(batch).sum().backward()

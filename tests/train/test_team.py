@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +25,8 @@ from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator
 from ultr.methods.network import Shape
 from ultr.train.inputs import Inputs
+from ultr.train.lists import Batch
+from ultr.train.stage import Stage
 from ultr.train.team import Team
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -50,7 +51,7 @@ def test_a_process_alone_agrees_with_itself() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_the_gradients_of_the_shares_add_up_to_that_of_the_batch(
+def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
     method: type[Estimator], small: Splits, pair_log: ClickLog
 ) -> None:
     estimator = method(hidden=(8,))
@@ -60,14 +61,19 @@ def test_the_gradients_of_the_shares_add_up_to_that_of_the_batch(
     network = estimator.build(Shape(len(data.feature_names), levels), torch.Generator().manual_seed(0))
     batch = lists.batch(np.arange(50))
 
-    def gradient(loss: Any, part: Any) -> torch.Tensor:
+    def gradient_and_sums(stage: Stage, part: Batch) -> torch.Tensor:
         network.zero_grad()
-        (loss(part).mean() * (len(part.mask) / len(batch.mask))).backward()
-        return torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None])
+        losses, sums = stage.losses(part)
+        assert (sums is None) == (stage.update is None)
+        (losses.mean() * (len(part.mask) / len(batch.mask))).backward()
+        found = [p.grad for p in network.parameters() if p.grad is not None]
+        return torch.cat([each.flatten() for each in (found if sums is None else [*found, sums])])
 
     for stage in estimator.stages(network, lists):
-        parts = [gradient(stage.loss, batch.select(Team(rank, 3).share(50))) for rank in range(3)]
-        assert torch.stack(parts).sum(dim=0) == pytest.approx(gradient(stage.loss, batch), rel=1e-3, abs=1e-5)
+        if stage.begin is not None:
+            stage.begin()
+        parts = [gradient_and_sums(stage, batch.select(Team(rank, 3).share(50))) for rank in range(3)]
+        assert torch.stack(parts).sum(dim=0) == pytest.approx(gradient_and_sums(stage, batch), rel=1e-3, abs=1e-5)
 
 
 def _torchrun(folder: Path, *arguments: object, restarts: int = 0) -> subprocess.Popen[str]:

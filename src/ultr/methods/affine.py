@@ -61,30 +61,27 @@ class AffineNetwork(PointwiseClickNetwork, ScalarNetwork):
         """Minus the log-likelihood of each list's clicks and skips, [lists]."""
         return click_likelihood_loss(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
-    def judge_loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy of g(x) against the probability of relevance after the click or skip is known, [lists]."""
-        logits = self.judge_score(batch.features, batch.mask)
-        if_clicked, if_skipped = self._relevance_given_click(batch, logits.detach().sigmoid())
-        clicks = batch.clicks[batch.mask]
-        relevant = clicks * if_clicked + (1 - clicks) * if_skipped
-        losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
-        return batch.pad(losses).sum(dim=-1)
+    def expect(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The E step: what is relevant once clicks and skips are known.
 
-    def update_rates(self, batch: Batch, rate: float) -> None:
+        The cross-entropy of g(x) against the probability of relevance, [lists]; clicks and skips of relevant
+        documents, then of others, at each position, [4, positions].
+        """
+        logits, clicks = self.judge_score(batch.features, batch.mask), batch.clicks[batch.mask]
+        if_clicked, if_skipped = self._relevance_given_click(batch, logits.detach().sigmoid())
+        of_relevant = clicks * if_clicked, (1 - clicks) * if_skipped
+        of_others = clicks * (1 - if_clicked), (1 - clicks) * (1 - if_skipped)
+        losses = functional.binary_cross_entropy_with_logits(logits, of_relevant[0] + of_relevant[1], reduction="none")
+        sums = batch.sum_by_position(len(self.other_rates), *of_relevant, *of_others)
+        return batch.pad(losses).sum(dim=-1), sums
+
+    def update_rates(self, sums: Tensor, rate: float) -> None:
         """Move the click rates towards those of the documents that are probably relevant, and probably not."""
-        positions, clicks = batch.factors[:, 0], batch.clicks[batch.mask]
-        if_clicked, if_skipped = self._relevance_given_click(
-            batch, self.judge_score(batch.features, batch.mask).sigmoid()
-        )
         weights = []
-        for rates, clicked, skipped in (
-            (self.relevant_rates, if_clicked, if_skipped),
-            (self.other_rates, 1 - if_clicked, 1 - if_skipped),
-        ):
-            clicks_of = torch.bincount(positions, (clicks * clicked).double(), minlength=len(rates))
-            all_of = clicks_of + torch.bincount(positions, ((1 - clicks) * skipped).double(), minlength=len(rates))
-            rates.lerp_((clicks_of / all_of.clamp(min=_SURE)).float().where(all_of > 0, rates), rate)
-            weights.append(all_of.clamp(min=_SURE).to(rates.dtype))
+        for rates, (clicks, skips) in zip((self.relevant_rates, self.other_rates), sums.view(2, 2, -1), strict=True):
+            shown = clicks + skips
+            rates.lerp_((clicks / shown.clamp(min=_SURE)).float().where(shown > 0, rates), rate)
+            weights.append(shown.clamp(min=_SURE).to(rates.dtype))
         # The likeliest rates under the constraint: where relevant documents would be clicked less, both are the same.
         pooled = (weights[0] * self.relevant_rates + weights[1] * self.other_rates) / (weights[0] + weights[1])
         reversed_ = self.relevant_rates < self.other_rates
@@ -153,12 +150,12 @@ class Affine(Estimator):
             Stage(
                 "expectation and maximisation",
                 steps,
-                network.judge_loss,
+                network.expect,
                 (network.judge,),
                 network.judge_score,
                 held_out=network.click_loss,
                 begin=lambda: network.start_rates(rates),
-                update=lambda batch: network.update_rates(batch, self.em_rate),
+                update=lambda sums: network.update_rates(sums, self.em_rate),
             ),
             Stage(
                 "corrected clicks",

@@ -45,22 +45,21 @@ class PairNetwork(ScalarNetwork):
         """Cross-entropy of the clicks, what held-out clicks are judged by, [lists]."""
         return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
-    def debiased_loss(self, batch: Batch) -> Tensor:
-        """The debiased loss of each list's pairs, [lists]."""
-        of_clicked, of_skipped = self._weights(batch)
-        return (self.pair_losses(batch) * of_clicked * of_skipped).sum(dim=(1, 2))
-
-    def update_bias(self, batch: Batch, rate: float, norm: float) -> None:
-        """Move t+ and t- towards what minimises the batch's regularised loss, each with the other as it was."""
+    def debiased_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The debiased loss of each list's pairs, [lists]; S+, S- and documents at each position, [3, positions]."""
         losses, (of_clicked, of_skipped) = self.pair_losses(batch), self._weights(batch)
-        by_document = (losses * of_skipped).sum(dim=2), (losses * of_clicked).sum(dim=1)
-        positions = batch.factors[:, 0]
-        seen = torch.bincount(positions, minlength=len(self.t_plus)) > 0
-        for bias, sums in zip((self.t_plus, self.t_minus), by_document, strict=True):
-            total = torch.bincount(positions, sums[batch.mask].double(), minlength=len(bias))
+        debiased = (losses * of_clicked * of_skipped).sum(dim=(1, 2))
+        losses = losses.detach()
+        by_document = (losses * of_skipped).sum(dim=2)[batch.mask], (losses * of_clicked).sum(dim=1)[batch.mask]
+        return debiased, batch.sum_by_position(len(self.t_plus), *by_document, torch.ones_like(by_document[0]))
+
+    def update_bias(self, sums: Tensor, rate: float, norm: float) -> None:
+        """Move t+ and t- towards what minimises the batch's regularised loss, each with the other as it was."""
+        *totals, documents = sums
+        for bias, total in zip((self.t_plus, self.t_minus), totals, strict=True):
             if total[0] > 0:
                 best = (total / total[0]).pow(1 / (norm + 1)).clamp(min=_SMALLEST)
-                bias.lerp_(best.to(bias.dtype).where(seen, bias), rate)
+                bias.lerp_(best.to(bias.dtype).where(documents > 0, bias), rate)
 
     def pair_losses(self, batch: Batch) -> Tensor:
         """How often i was clicked and not j, times log(1 + exp(f_j - f_i)), [lists, width, width]."""
@@ -131,7 +130,7 @@ class PairDebias(Estimator):
                 (network,),
                 network.score,
                 held_out=network.click_loss,
-                update=lambda batch: network.update_bias(batch, self.em_rate, self.norm),
+                update=lambda sums: network.update_bias(sums, self.em_rate, self.norm),
             )
         ]
 

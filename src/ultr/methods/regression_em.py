@@ -41,22 +41,25 @@ class RegressionNetwork(PointwiseClickNetwork, ScalarNetwork):
         """Minus the log-likelihood of each list's clicks and skips, [lists]."""
         return click_likelihood_loss(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
-    def relevance_loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy of g(x) against the probability of relevance after the click or skip is known, [lists]."""
-        logits = batch.pad(self.relevance(batch.features).squeeze(-1))
-        theta, g = batch.pad(self.propensities[batch.factors[:, 0]]), logits.detach().sigmoid()
-        relevant = batch.clicks + (1 - batch.clicks) * g * (1 - theta) / (1 - theta * g).clamp(min=_SURE)
-        losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
-        return losses.masked_fill(~batch.mask, 0.0).sum(dim=-1)
+    def expect(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The E step: what is examined and relevant once clicks and skips are known.
 
-    def update_propensities(self, batch: Batch, rate: float) -> None:
+        The cross-entropy of g(x) against the probability of relevance, [lists]; how many documents were examined at
+        each position, and how many there were, [2, positions].
+        """
+        logits, clicks = self.relevance(batch.features).squeeze(-1), batch.clicks[batch.mask]
+        theta, g = self.propensities[batch.factors[:, 0]], logits.detach().sigmoid()
+        skipped = (1 - clicks) / (1 - theta * g).clamp(min=_SURE)
+        relevant, examined = clicks + skipped * g * (1 - theta), clicks + skipped * theta * (1 - g)
+        losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
+        sums = batch.sum_by_position(len(self.propensities), examined, torch.ones_like(examined))
+        return batch.pad(losses).sum(dim=-1), sums
+
+    def update_propensities(self, sums: Tensor, rate: float) -> None:
         """Move each propensity towards the mean probability that the documents at its position were examined."""
-        positions, theta = batch.factors[:, 0], self.propensities[batch.factors[:, 0]]
-        g, clicks = self.relevance(batch.features).squeeze(-1).sigmoid(), batch.clicks[batch.mask]
-        examined = clicks + (1 - clicks) * theta * (1 - g) / (1 - theta * g).clamp(min=_SURE)
-        count = torch.bincount(positions, minlength=len(self.propensities))
-        mean = torch.bincount(positions, examined.double(), minlength=len(count)) / count.clamp(min=1)
-        self.propensities.lerp_(mean.float().where(count > 0, self.propensities), rate)
+        examined, count = sums
+        mean = (examined / count.clamp(min=1)).float()
+        self.propensities.lerp_(mean.where(count > 0, self.propensities), rate)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -98,11 +101,11 @@ class RegressionEM(Estimator):
             Stage(
                 "expectation and maximisation",
                 self.first_stage_steps(),
-                network.relevance_loss,
+                network.expect,
                 (network,),
                 network.score,
                 held_out=network.click_loss,
-                update=lambda batch: network.update_propensities(batch, self.em_rate),
+                update=lambda sums: network.update_propensities(sums, self.em_rate),
             )
         ]
 

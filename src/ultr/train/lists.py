@@ -49,6 +49,11 @@ class Batch:
         """[documents, ...] -> [lists, width, ...], zero where there is no document."""
         return pad(values, self.mask)
 
+    def sum_by_position(self, positions: int, *values: Tensor) -> Tensor:
+        """Values of the documents, each [documents], summed at each position, [values, positions]."""
+        where = self.factors[:, 0]
+        return torch.stack([torch.bincount(where, each.double(), minlength=positions) for each in values])
+
 
 def pad(values: Tensor, mask: Tensor) -> Tensor:
     """Flat values of documents as padded lists, in the order of the mask; its gradient sums nothing."""

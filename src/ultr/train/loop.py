@@ -123,11 +123,11 @@ def train_step(
 ) -> float:
     """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
 
-    A team shares the lists of the batch out and adds the gradients up.
+    A team shares the lists of the batch out and adds up what they give: gradients, and sums for the closed form.
     """
     share = batch if team.size == 1 else batch.select(team.share(len(batch.mask)))
     with torch.autocast("cpu", PRECISIONS[precision], enabled=precision != "float32"):
-        losses = stage.loss(share)
+        losses, sums = stage.losses(share)
     loss = losses.mean() * (len(share.mask) / len(batch.mask))
     objective = loss if stage.penalty is None else loss + stage.penalty() / team.size
     optimizer.zero_grad()
@@ -137,6 +137,7 @@ def train_step(
         loss, objective = loss.detach(), objective.detach()
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         team.add_up([*gradients, loss, objective])
+        team.add_up([] if sums is None else [sums])
     norm = float(nn.utils.clip_grad_norm_(parameters, clip_norm))
     value = float(objective)
     if not math.isfinite(value):
@@ -145,8 +146,9 @@ def train_step(
         raise FloatingPointError(f"the gradient norm is {norm}")
     optimizer.step()
     if stage.update is not None:
+        assert sums is not None
         with torch.no_grad():
-            stage.update(batch)
+            stage.update(sums)
     return float(loss)
 
 

@@ -75,7 +75,7 @@ class ClickValidation:
         """Minus the mean loss an impression."""
         total = 0.0
         for chunk in self._chunks:
-            losses = (stage.held_out or stage.loss)(self._lists.batch(self._chosen[chunk])).double().numpy()
+            losses = stage.held_out_losses(self._lists.batch(self._chosen[chunk])).double().numpy()
             total += float(losses @ self._weights[chunk])
         return -total / float(self._weights.sum())
 

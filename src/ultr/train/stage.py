@@ -19,8 +19,8 @@ class Stage:
 
     name: str
     steps: int
-    loss: Callable[[Batch], Tensor]
-    """The loss of each list, [lists]."""
+    loss: Callable[[Batch], Tensor | tuple[Tensor, Tensor]]
+    """The loss of each list, [lists]; for `update` also what it needs to know, summed over the lists."""
     modules: tuple[nn.Module, ...]
     """What this stage trains; everything else is fixed."""
     score: ScoreFunction
@@ -31,7 +31,16 @@ class Stage:
     """What validation on held-out clicks measures, [lists]; by default the loss."""
     begin: Callable[[], None] | None = None
     """Called once, before the first step."""
-    update: Callable[[Batch], None] | None = None
-    """Called after each step with its batch and without gradients, for what is learned in closed form."""
+    update: Callable[[Tensor], None] | None = None
+    """Called after each step with the sums of its loss and without gradients, for what is learned in closed form."""
     select: bool = True
     """Whether to stop early and end with the best weights that validation saw, instead of the last ones."""
+
+    def losses(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """The loss of each list, and the sums for `update` if there are any."""
+        found = self.loss(batch)
+        return found if isinstance(found, tuple) else (found, None)
+
+    def held_out_losses(self, batch: Batch) -> Tensor:
+        """What validation on held-out clicks measures, [lists]."""
+        return self.losses(batch)[0] if self.held_out is None else self.held_out(batch)
