@@ -121,7 +121,7 @@ def step(case: Case, log: ClickLog) -> Callable[[], None]:
     if stage.begin is not None:
         stage.begin()
     recipe = RECIPES["fast"]
-    optimizer = recipe.build_optimizer(network.parameters(), recipe.learning_rate)
+    optimizer = recipe.build_optimizer(network, recipe.learning_rate, steps_a_pass=lists.steps_a_pass(case.batch))
     sampler, steps = ListSampler(lists.weights, case.batch, seed=0, purpose="benchmark"), count()
 
     def run() -> None:

@@ -88,6 +88,16 @@ def test_lists_of_different_lengths_are_padded_in_order() -> None:
     assert padded.tolist() == [[1, 2, 0], [3, 4, 5]]
 
 
+def test_a_pass_is_over_when_a_batch_for_each_document_was_seen_however_often_it_is_shown() -> None:
+    once = _log([2, 4, 3, 3], [10, 10, 10, 10])
+    assert _lists(once).steps_a_pass(2) == 2.0
+    # The same twelve documents in three times as many lists.
+    often = replace(_log([2, 4, 3, 3] * 3, [10] * 12), features=once.features, documents=np.tile(once.documents, 3))
+    assert _lists(often).steps_a_pass(2) == 2.0
+    # Candidates that no list shows do not count.
+    assert _lists(replace(once, features=np.tile(once.features, (5, 1)))).steps_a_pass(2) == 2.0
+
+
 def test_the_gradient_of_padding_reaches_every_document_once() -> None:
     values = torch.arange(5.0).requires_grad_()
     mask = torch.tensor([[True, True, False], [True, True, True]])

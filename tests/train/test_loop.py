@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from ultr.data.click_log import ClickLog
 from ultr.data.splits import Splits
@@ -17,7 +19,7 @@ from ultr.train import loop, memory
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
 from ultr.train.loop import train_step
-from ultr.train.recipe import RECIPES
+from ultr.train.recipe import RECIPES, Recipe
 from ultr.train.sampler import ListSampler
 from ultr.train.stage import Stage
 
@@ -105,12 +107,33 @@ def test_a_step_follows_the_gradient_of_loss_and_penalty_clipped_at_the_norm() -
 
 
 def test_the_recipe_of_the_paper_is_adagrad_with_its_settings() -> None:
-    paper, weight = RECIPES["paper"], torch.nn.Parameter(torch.tensor([1.0]))
-    optimizer = paper.build_optimizer([weight], paper.learning_rate)
-    weight.grad = torch.tensor([2.0])
+    paper, module = RECIPES["paper"], nn.Linear(1, 1, bias=False)
+    nn.init.ones_(module.weight)
+    optimizer = paper.build_optimizer(module, paper.learning_rate, steps_a_pass=1.0)
+    module.weight.grad = torch.tensor([[2.0]])
     optimizer.step()
-    assert weight.item() == pytest.approx(1 - 0.05 * 2 / (0.1 + 2**2) ** 0.5)
+    assert module.weight.item() == pytest.approx(1 - 0.05 * 2 / (0.1 + 2**2) ** 0.5)
     assert (paper.clip_norm, paper.steps, paper.sessions) == (5.0, 15_000, True)
+
+
+def test_layers_fade_to_one_over_e_in_the_passes_of_the_recipe_and_nothing_else_does() -> None:
+    def faded(recipe: Recipe, steps: int, steps_a_pass: float) -> tuple[float, float, float]:
+        module = nn.ModuleDict({"layer": nn.Linear(2, 2), "table": nn.Embedding(3, 2)})
+        for weights in module.parameters():
+            nn.init.ones_(weights)
+        optimizer = recipe.build_optimizer(module, 0.003, steps_a_pass=steps_a_pass)
+        for _ in range(steps):
+            for weights in module.parameters():
+                weights.grad = torch.zeros_like(weights)
+            optimizer.step()
+        layer, bias, table = (weights.mean().item() for weights in module.parameters())
+        return layer, bias, table
+
+    fast = RECIPES["fast"]
+    assert faded(fast, 6 * 50, 50.0) == pytest.approx((math.exp(-1), 1.0, 1.0), rel=3e-3)
+    # However few documents there are, not in fewer than a hundred steps.
+    assert faded(fast, 100, 1.0) == pytest.approx((math.exp(-1), 1.0, 1.0), rel=1e-2)
+    assert faded(RECIPES["collapsed"], 100, 1.0) == (1.0, 1.0, 1.0)
 
 
 def test_the_default_recipe_lets_the_learning_rate_fall_along_half_a_cosine_in_every_stage(

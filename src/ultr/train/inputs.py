@@ -31,6 +31,10 @@ class Inputs:
         most = IN_MEMORY if in_memory is None else in_memory
         self._ready = prepare(features, scaling) if features.nbytes <= most else None
 
+    def __len__(self) -> int:
+        """The number of documents."""
+        return len(self._features)
+
     def gather(self, rows: Tensor) -> Tensor:
         """The inputs of these rows, [rows, features]."""
         if self._ready is not None:

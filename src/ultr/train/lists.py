@@ -113,6 +113,11 @@ class TrainingLists:
         """The number of lists."""
         return len(self.offsets) - 1
 
+    def steps_a_pass(self, batch_size: int) -> float:
+        """In about how many batches there are as many documents as in all; one shown in many lists counts once."""
+        shown = len(self.documents)
+        return min(len(self.inputs), shown) / max(shown, 1) * self.lists / batch_size
+
     def batch(self, lists: Integers, *, sessions: np.random.Generator | None = None) -> Batch:
         """These lists as a batch; with `sessions`, one sampled impression of each in place of its click rates.
 

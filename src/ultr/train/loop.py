@@ -56,7 +56,9 @@ def train(
     """
     keep_freed_memory()
     observer, team = observer or Silent(), Team.of_environment()
-    optimizer = settings.recipe.build_optimizer(network.parameters(), settings.learning_rate)
+    optimizer = settings.recipe.build_optimizer(
+        network, settings.learning_rate, steps_a_pass=lists.steps_a_pass(settings.batch_size)
+    )
     standing, best = Standing(), None
     if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
         standing, best = saved

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from ultr import checks
+
+SOONEST = 100
+"""Steps in which layers may fade; in fewer, they would follow single batches."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,30 @@ class Recipe:
     """Whether the learning rate falls to nothing over a stage, along half a cosine."""
     memory: float = 0.999
     """Of Adam: how much of the mean square of a gradient is kept from one step to the next."""
+    passes: float = math.inf
+    """Of Adam: after so many passes over the documents, a layer would have faded to 1/e of its weights by itself.
+
+    What has been seen often enough to be known by heart is thus forgotten, the sooner the fewer documents there are.
+    """
     clip_norm: float = 5.0
 
-    def build_optimizer(self, parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
+    def build_optimizer(
+        self, network: nn.Module, learning_rate: float, *, steps_a_pass: float = math.inf
+    ) -> torch.optim.Optimizer:
         """One optimiser for the whole run; parameters without a gradient keep still."""
         if self.optimizer == "adagrad":
-            return torch.optim.Adagrad(parameters, lr=learning_rate, initial_accumulator_value=0.1, fused=True)
-        return torch.optim.Adam(parameters, lr=learning_rate, betas=(0.9, self.memory), fused=True)
+            return torch.optim.Adagrad(
+                network.parameters(), lr=learning_rate, initial_accumulator_value=0.1, fused=True
+            )
+        fading = 1 / (learning_rate * max(self.passes * steps_a_pass, SOONEST))
+        layers = [module.weight for module in network.modules() if isinstance(module, nn.Linear)]
+        others = [each for each in network.parameters() if not any(each is weight for weight in layers)]
+        return torch.optim.AdamW(
+            [{"params": layers, "weight_decay": fading}, {"params": others, "weight_decay": 0.0}],
+            lr=learning_rate,
+            betas=(0.9, self.memory),
+            fused=True,
+        )
 
     def rate(self, done: float) -> float:
         """What is left of the learning rate after this share of a stage."""
@@ -42,7 +61,14 @@ class Recipe:
 
 RECIPES = {
     "fast": Recipe(
-        optimizer="adam", learning_rate=0.01, steps=3_000, sessions=False, batch_size=64, decay=True, memory=0.99
+        optimizer="adam",
+        learning_rate=0.01,
+        steps=3_000,
+        sessions=False,
+        batch_size=64,
+        decay=True,
+        memory=0.99,
+        passes=6.0,
     ),
     "collapsed": Recipe(optimizer="adam", learning_rate=0.01, steps=3_000, sessions=False),
     "collapsed-adagrad": Recipe(optimizer="adagrad", learning_rate=0.05, steps=3_000, sessions=False),
