@@ -13,29 +13,30 @@ def _outcome(recipe: str, seed: int, seconds: float, curve: list[tuple[float, fl
 
 
 def test_a_value_is_reached_at_the_first_look_that_is_as_good() -> None:
-    outcome = _outcome("fast", 0, 9.0, [(2.0, 0.5), (4.0, 0.7), (6.0, 0.6), (8.0, 0.8)])
-    assert outcome.validation == 0.8
-    assert [outcome.until(target) for target in (0.5, 0.6, 0.7, 0.8, 0.81)] == [2.0, 4.0, 4.0, 8.0, None]
+    outcome = _outcome("fast", 0, 9.0, [(2.0, 0.5), (4.0, 0.7), (6.0, 0.8), (8.0, 0.6)])
+    assert (outcome.end, outcome.best) == (0.6, 0.8)
+    assert [outcome.until(target) for target in (0.5, 0.6, 0.7, 0.8, 0.81)] == [2.0, 4.0, 4.0, 6.0, None]
 
 
 def test_time_to_quality_is_told_by_seed_against_the_run_of_the_paper_on_the_same_log() -> None:
     ours = [_outcome("fast", 0, 8.0, [(2.0, 0.7)], 0.6), _outcome("fast", 1, 8.0, [(4.0, 0.5), (6.0, 0.9)], 0.8)]
-    paper = [_outcome("paper", 0, 20.0, [(20.0, 0.6)]), _outcome("paper", 1, 40.0, [(40.0, 0.8)])]
+    paper = [_outcome("paper", 0, 20.0, [(20.0, 0.6)]), _outcome("paper", 1, 40.0, [(20.0, 0.8), (40.0, 0.4)])]
     line, measurements = row("dla", ours, paper)
     values = {each.name.partition(": ")[2]: each for each in measurements}
-    share = values["time to the paper's quality, of its time"]
-    assert (share.value, share.low, share.high) == ((2 / 20 + 6 / 40) / 2, 2 / 20, 6 / 40)
+    for target, second in (("end", 4 / 40), ("best", 6 / 40)):
+        share = values[f"time to the paper's {target}, of its time"]
+        assert (share.value, share.low, share.high) == ((2 / 20 + second) / 2, 2 / 20, second)
     assert values["whole run, of the paper's"].value == (8 / 20 + 8 / 40) / 2
     assert values["test nDCG@10, ours"].value == 0.7
-    assert line.startswith("| dla | 4.0 | 12% | 8.0 | 30% |")
+    assert line.startswith("| dla | 3.0 | 10% | 4.0 | 12% | 8.0 | 30% |")
 
 
 def test_a_quality_that_is_not_reached_is_said_so() -> None:
     line, measurements = row(
-        "dla", [_outcome("fast", 0, 8.0, [(2.0, 0.5)])], [_outcome("paper", 0, 20.0, [(9.0, 0.6)])]
+        "dla", [_outcome("fast", 0, 8.0, [(2.0, 0.5)])], [_outcome("paper", 0, 20.0, [(9.0, 0.6), (20.0, 0.4)])]
     )
-    assert "reached in 0 of 1" in line
-    assert not [each for each in measurements if "time to" in each.name]
+    assert "| 2.0 | 10% | reached in 0 of 1 |" in line
+    assert [each.name for each in measurements if "time to the paper's best" in each.name] == []
 
 
 def test_finished_runs_are_kept_and_not_run_again(tmp_path: Path) -> None:
@@ -51,5 +52,5 @@ def test_finished_runs_are_kept_and_not_run_again(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, *command, "--json", str(numbers)], capture_output=True, text=True, check=True, timeout=60
     )
-    assert "| click | 1.0 | 10% | 2.0 | 20% | 0.600 | 0.600 | 0.500 | 0.500 | 1, 1 |" in done.stdout
-    assert len(json.loads(numbers.read_text())) == 4
+    assert "| click | 1.0 | 10% | 1.0 | 10% | 2.0 | 20% | 0.600 | 0.600 | 0.600 | 0.500 | 0.500 | 1, 1 |" in done.stdout
+    assert len(json.loads(numbers.read_text())) == 5
