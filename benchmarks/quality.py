@@ -4,11 +4,12 @@
     python -m benchmarks.quality --data mq2007=FOLDER --seeds 0 1 2 3 4 --paper-seeds 0
 
 The paper trains 15,000 steps on sampled sessions with AdaGrad (and as many thirds on the base network). There are two
-targets: the validation nDCG@10 of its weights after all steps, and the highest that any of its 150 looks found, which
-is luck in part. Ours learns from the same simulated log, in the same network, with its weights chosen by the same
-judged lists. Seconds are those of one processor, so that other work on the machine does not count; a method with
-several stages has a ranker in its last one only. Seeds are also folds where there are several. Finished runs are kept
-in the file of `--runs`, and not run again.
+targets: the validation nDCG@10 of its weights after all steps, and the highest that any of its looks at the last stage
+found, which is luck in part; test values are those of the weights it was found with. Ours learns from the same
+simulated log, in the same network, with its weights chosen by the same judged lists. Seconds are those of one
+processor, so that other work on the machine does not count; a method with several stages has a ranker in its last one
+only. Seeds are also folds where there are several. Finished runs are kept in the file of `--runs`, and not run again;
+begin a new file when the code has changed.
 """
 
 from __future__ import annotations

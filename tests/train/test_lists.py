@@ -95,7 +95,17 @@ def test_a_pass_is_over_when_a_batch_for_each_document_was_seen_however_often_it
     often = replace(_log([2, 4, 3, 3] * 3, [10] * 12), features=once.features, documents=np.tile(once.documents, 3))
     assert _lists(often).steps_a_pass(2) == 2.0
     # Candidates that no list shows do not count.
-    assert _lists(replace(once, features=np.tile(once.features, (5, 1)))).steps_a_pass(2) == 2.0
+    for log in (once, often):
+        assert _lists(replace(log, features=np.tile(once.features, (5, 1)))).steps_a_pass(2) == 2.0
+
+
+def test_values_are_summed_by_position_also_where_a_share_has_no_document() -> None:
+    lists = _lists(_log([1, 3, 0], [10, 10, 10]))
+    values = torch.tensor([2.0, 3.0, 5.0, 7.0])
+    sums = lists.batch(np.array([0, 1, 2])).sum_by_position(4, values, torch.ones(4))
+    assert sums.tolist() == [[5.0, 5.0, 7.0, 0.0], [2.0, 1.0, 1.0, 0.0]]
+    nothing = lists.batch(np.array([2])).sum_by_position(4, values[:0])
+    assert (nothing.tolist(), nothing.dtype) == ([[0.0] * 4], sums.dtype)
 
 
 def test_the_gradient_of_padding_reaches_every_document_once() -> None:

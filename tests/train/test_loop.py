@@ -136,6 +136,22 @@ def test_layers_fade_to_one_over_e_in_the_passes_of_the_recipe_and_nothing_else_
     assert faded(RECIPES["collapsed"], 100, 1.0) == (1.0, 1.0, 1.0)
 
 
+def test_how_soon_layers_fade_is_counted_in_the_batches_that_are_asked_for(
+    small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fading: list[list[float]] = []
+
+    def watched(stage: Stage, batch: Batch, optimizer: torch.optim.Optimizer, **options: Any) -> float:
+        fading.append([group["weight_decay"] for group in optimizer.param_groups])
+        return train_step(stage, batch, optimizer, **options)
+
+    monkeypatch.setattr(loop, "train_step", watched)
+    ClickBaseline(hidden=(4,), steps=1, batch_size=1, learning_rate=0.02).fit(small_log)
+    steps = 6 * len(np.unique(small_log.documents)) / (len(small_log.documents) / small_log.lists)
+    assert steps > 100
+    assert fading == [[pytest.approx(1 / (0.02 * steps)), 0.0]]
+
+
 def test_the_default_recipe_lets_the_learning_rate_fall_along_half_a_cosine_in_every_stage(
     small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -52,8 +52,8 @@ class Estimator(ABC):
     hidden: tuple[int, ...] = (512, 256, 128)
     """Sizes of the relevance network's hidden layers."""
     recipe: str = "fast"
-    """`fast`, `collapsed` and `collapsed-adagrad`: click rates of whole lists, with Adam in small batches and a falling
-    rate, with Adam, and with AdaGrad. `paper`: sampled sessions with AdaGrad."""
+    """`fast`, `collapsed` and `collapsed-adagrad`: click rates of whole lists, with Adam in small batches, a falling
+    rate and layers that fade, with Adam, and with AdaGrad. `paper`: sampled sessions with AdaGrad."""
     steps: int | None = None
     """Steps before the base network's own, where a method has one; by default the recipe's."""
     learning_rate: float | None = None
@@ -343,7 +343,8 @@ class Estimator(ABC):
 
     def _run(self, fingerprint: str, validation: JudgedLists | ClickLog | None) -> str:
         chosen_by = None if validation is None else validation.fingerprint()
-        options = json.dumps([self.name, self.get_params(), fingerprint, chosen_by], sort_keys=True, default=str)
+        how = asdict(recipe(self.recipe))
+        options = json.dumps([self.name, self.get_params(), how, fingerprint, chosen_by], sort_keys=True, default=str)
         return blake2b(options.encode(), digest_size=16).hexdigest()
 
     def check_fitted(self) -> None:

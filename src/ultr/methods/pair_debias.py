@@ -79,7 +79,7 @@ class PairDebias(Estimator):
 
         L = sum_{i clicked, j not} L_ij / (t+_p(i) t-_p(j)),   L_ij = log(1 + exp(f(x_j) - f(x_i)))
 
-    After each step, t+ and t- move towards what minimises the loss under a regularisation of norm p:
+    With each step, t+ and t- move towards what minimises the loss under a regularisation of norm p:
 
         t+_i = [ S+_i / S+_1 ]^(1/(p+1)),   S+_i = sum of L_ij / t-_j over the pairs clicked at position i
         t-_j = [ S-_j / S-_1 ]^(1/(p+1)),   S-_j = sum of L_ij / t+_i over the pairs skipped at position j

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ultr.errors import ModelFileError
 from ultr.files import new_file
 
-FORMAT = "ultr checkpoint 1"
+FORMAT = "ultr checkpoint 2"
 
 
 @dataclass(frozen=True)

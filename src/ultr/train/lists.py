@@ -14,6 +14,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
+from ultr.data.row_blocks import spans
 from ultr.train.inputs import Inputs
 
 
@@ -52,7 +53,8 @@ class Batch:
     def sum_by_position(self, positions: int, *values: Tensor) -> Tensor:
         """Values of the documents, each [documents], summed at each position, [values, positions]."""
         where = self.factors[:, 0]
-        return torch.stack([torch.bincount(where, each.double(), minlength=positions) for each in values])
+        sums = [torch.bincount(where, each.double(), minlength=positions) for each in values]
+        return torch.stack(sums).double()
 
 
 def pad(values: Tensor, mask: Tensor) -> Tensor:
@@ -114,9 +116,11 @@ class TrainingLists:
         return len(self.offsets) - 1
 
     def steps_a_pass(self, batch_size: int) -> float:
-        """In about how many batches there are as many documents as in all; one shown in many lists counts once."""
-        shown = len(self.documents)
-        return min(len(self.inputs), shown) / max(shown, 1) * self.lists / batch_size
+        """In how many batches there are as many documents as in all; one that is shown in many lists counts once."""
+        known = np.zeros(len(self.inputs), dtype=bool)
+        for part in spans(len(self.documents)):
+            known[self.documents[part]] = True
+        return int(known.sum()) / max(len(self.documents), 1) * self.lists / batch_size
 
     def batch(self, lists: Integers, *, sessions: np.random.Generator | None = None) -> Batch:
         """These lists as a batch; with `sessions`, one sampled impression of each in place of its click rates.

@@ -76,8 +76,10 @@ def train(
             while standing.step < stage.steps and not _out_of_patience(stage, standing, settings):
                 for group in optimizer.param_groups:
                     group["lr"] = settings.learning_rate * settings.recipe.rate(standing.step / stage.steps)
-                random = generator(settings.seed, f"sessions {number}", standing.step)
-                batch = lists.batch(sampler(standing.step), sessions=random if settings.recipe.sessions else None)
+                random = None
+                if settings.recipe.sessions:
+                    random = generator(settings.seed, f"sessions {number}", standing.step)
+                batch = lists.batch(sampler(standing.step), sessions=random)
                 try:
                     loss = train_step(
                         stage,
@@ -148,7 +150,7 @@ def train_step(
         raise FloatingPointError(f"the gradient norm is {norm}")
     optimizer.step()
     if stage.update is not None:
-        assert sums is not None
+        assert sums is not None, "a stage with an update needs a loss that gives sums"
         with torch.no_grad():
             stage.update(sums)
     return float(loss)

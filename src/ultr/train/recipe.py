@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from ultr import checks
+from ultr.train.optimizers import AdaGrad, AdamW
 
 SOONEST = 100
-"""Steps in which layers may fade; in fewer, they would follow single batches."""
+"""The fewest steps in which a layer may fade to 1/e; in fewer, it would follow single batches."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +31,23 @@ class Recipe:
     memory: float = 0.999
     """Of Adam: how much of the mean square of a gradient is kept from one step to the next."""
     passes: float = math.inf
-    """Of Adam: after so many passes over the documents, a layer would have faded to 1/e of its weights by itself.
+    """Of Adam: in so many passes over the documents, at the full rate, a layer that learns nothing fades to 1/e.
 
     What has been seen often enough to be known by heart is thus forgotten, the sooner the fewer documents there are.
+    Only the weights of linear layers fade.
     """
     clip_norm: float = 5.0
 
     def build_optimizer(
-        self, network: nn.Module, learning_rate: float, *, steps_a_pass: float = math.inf
+        self, network: nn.Module, learning_rate: float, *, steps_a_pass: float
     ) -> torch.optim.Optimizer:
         """One optimiser for the whole run; parameters without a gradient keep still."""
         if self.optimizer == "adagrad":
-            return torch.optim.Adagrad(
-                network.parameters(), lr=learning_rate, initial_accumulator_value=0.1, fused=True
-            )
+            return AdaGrad(network.parameters(), lr=learning_rate, initial_accumulator_value=0.1, fused=True)
         fading = 1 / (learning_rate * max(self.passes * steps_a_pass, SOONEST))
         layers = [module.weight for module in network.modules() if isinstance(module, nn.Linear)]
         others = [each for each in network.parameters() if not any(each is weight for weight in layers)]
-        return torch.optim.AdamW(
+        return AdamW(
             [{"params": layers, "weight_decay": fading}, {"params": others, "weight_decay": 0.0}],
             lr=learning_rate,
             betas=(0.9, self.memory),

@@ -20,7 +20,8 @@ class Stage:
     name: str
     steps: int
     loss: Callable[[Batch], Tensor | tuple[Tensor, Tensor]]
-    """The loss of each list, [lists]; for `update` also what it needs to know, summed over the lists."""
+    """The loss of each list, [lists]; with `update` also one tensor of what it needs to know, without gradient and
+    summed over the lists, so that the sums of several shares of a batch add up to its own."""
     modules: tuple[nn.Module, ...]
     """What this stage trains; everything else is fixed."""
     score: ScoreFunction
@@ -32,7 +33,8 @@ class Stage:
     begin: Callable[[], None] | None = None
     """Called once, before the first step."""
     update: Callable[[Tensor], None] | None = None
-    """Called after each step with the sums of its loss and without gradients, for what is learned in closed form."""
+    """Called after each step with the sums that its loss gave before the weights moved, for what is learned in closed
+    form."""
     select: bool = True
     """Whether to stop early and end with the best weights that validation saw, instead of the last ones."""
 
