@@ -45,6 +45,14 @@ def test_the_smallest_of_those_that_are_as_good_is_taken() -> None:
     assert smallest_not_beaten(list(np.array([[2.0], [1.0], [0.0], [1.0]]) + noise), np.ones(50)) == 0
 
 
+def test_a_lead_that_is_sure_but_small_does_not_count() -> None:
+    noise = 1e-6 * np.random.default_rng(0).normal(size=(2, 50))
+    totals = list(np.array([[0.0], [1e-4]]) + noise)
+    assert smallest_not_beaten(totals, np.ones(50)) == 1
+    assert smallest_not_beaten(totals, np.ones(50), least=2e-4) == 0
+    assert smallest_not_beaten(totals, np.ones(50), least=0.5e-4) == 1
+
+
 def test_one_query_cannot_tell_noise() -> None:
     with pytest.raises(DataError, match="at least two queries"):
         paired_lead(np.ones(2), np.zeros(2), np.array([1.0, 0.0]))

@@ -17,6 +17,8 @@ DIMENSIONS = (1, 2, 3, 4, 5)
 """What is tried, as in the paper."""
 HELD_OUT = 0.1
 """The share of the log that chooses where there is no log to validate on."""
+LEAST = 1e-4
+"""A lead in log-likelihood a click up to this is luck of training: in a large log, even that is beyond noise."""
 FEWEST_QUERIES = 20
 """With fewer held-out queries, pages are held out, or lists compared, since noise cannot be told from so few."""
 
@@ -59,7 +61,7 @@ def choose_dimension(
         dimension: np.bincount(units, list_log_likelihoods(predict(held_out), held_out.clicks)).astype(np.float64)
         for dimension, predict in sorted(shares.items())
     }
-    chosen = list(totals)[smallest_not_beaten(list(totals.values()), clicks)]
+    chosen = list(totals)[smallest_not_beaten(list(totals.values()), clicks, least=LEAST)]
     table = []
     for dimension, total in totals.items():
         lead = paired_lead(total, totals[chosen], clicks)

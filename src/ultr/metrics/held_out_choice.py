@@ -49,8 +49,10 @@ def paired_lead(first: Doubles, second: Doubles, sizes: Doubles) -> Lead:
     return Lead(float(mean), float(np.sqrt(count / (count - 1) * squares) / sizes.sum()))
 
 
-def smallest_not_beaten(totals: Sequence[Doubles], sizes: Doubles) -> int:
+def smallest_not_beaten(totals: Sequence[Doubles], sizes: Doubles, *, least: float = 0.0) -> int:
     """The number of the first model that none behind it beats beyond noise; `totals` start with the smallest model's.
+
+    Leads of `least` or less do not count, however sure they are.
 
     >>> smallest_not_beaten([np.array([0.0, 0.0]), np.array([2.0, 1.9]), np.array([2.1, 1.8])], np.ones(2))
     1
@@ -58,5 +60,8 @@ def smallest_not_beaten(totals: Sequence[Doubles], sizes: Doubles) -> int:
     return next(
         number
         for number, total in enumerate(totals)
-        if not any(paired_lead(larger, total, sizes).beyond_noise for larger in totals[number + 1 :])
+        if not any(
+            lead.beyond_noise and lead.mean > least
+            for lead in (paired_lead(larger, total, sizes) for larger in totals[number + 1 :])
+        )
     )
