@@ -141,7 +141,8 @@ def train_step(
         loss, objective = loss.detach(), objective.detach()
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         team.add_up([*gradients, loss, objective])
-        team.add_up([] if sums is None else [sums])
+        if sums is not None:
+            team.add_up([sums])
     norm = float(nn.utils.clip_grad_norm_(parameters, clip_norm))
     value = float(objective)
     if not math.isfinite(value):

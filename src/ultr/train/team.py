@@ -58,7 +58,7 @@ class Team:
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Put into each tensor the sum over the processes, in one message."""
-        if self.size == 1 or not tensors:
+        if self.size == 1:
             return
         together = torch.cat([tensor.flatten() for tensor in tensors])
         torch.distributed.all_reduce(together)
