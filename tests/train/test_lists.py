@@ -175,6 +175,23 @@ def test_sampled_pairs_come_at_the_shares_of_the_log_and_leave_the_clicks_alone(
     assert batch.clicks.equal(without.batch(chosen, sessions=np.random.default_rng(0)).clicks)
 
 
+def test_the_shares_of_sampled_sessions_are_what_is_sampled_without_shares() -> None:
+    log = _sessions()
+    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    lists, drawn = TrainingLists.of_log(log, inputs, pairs=True), np.array([0, 1, 1, 0, 0, 1, 1])
+    whole = lists.batch(drawn, sessions=np.random.default_rng(0))
+    assert whole.pairs is not None
+    for share in (np.array([0, 3, 4]), np.array([1, 2, 5, 6])):
+        part = lists.batch(drawn, share=share, sessions=np.random.default_rng(0))
+        width, documents = part.mask.shape[1], np.isin(np.repeat(np.arange(7), whole.mask.sum(1)), share)
+        assert part.pairs is not None
+        assert part.mask.equal(whole.mask[share, :width])
+        assert part.clicks.equal(whole.clicks[share, :width])
+        assert part.pairs.equal(whole.pairs[share, :width, :width])
+        assert part.features.equal(whole.features[documents])
+        assert part.factors.equal(whole.factors[documents])
+
+
 def test_a_few_features_are_scaled_but_not_normalised() -> None:
     features = np.random.default_rng(0).normal(size=(40, 1)).astype(np.float32)
     scaling = FeatureScaling.fit(features)

@@ -59,7 +59,7 @@ def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
     lists = estimator.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
     levels = tuple(len(factor.levels) for factor in data.factors) if isinstance(data, ClickLog) else ()
     network = estimator.build(Shape(len(data.feature_names), levels), torch.Generator().manual_seed(0))
-    batch = lists.batch(np.arange(50))
+    batch, shares = lists.batch(np.arange(50)), [Team(rank, 3).share(50) for rank in range(3)]
 
     def gradient_and_sums(stage: Stage, part: Batch) -> torch.Tensor:
         network.zero_grad()
@@ -72,7 +72,7 @@ def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
     for stage in estimator.stages(network, lists):
         if stage.begin is not None:
             stage.begin()
-        parts = [gradient_and_sums(stage, batch.select(Team(rank, 3).share(50))) for rank in range(3)]
+        parts = [gradient_and_sums(stage, lists.batch(np.arange(50), share=share)) for share in shares]
         assert torch.stack(parts).sum(dim=0) == pytest.approx(gradient_and_sums(stage, batch), rel=1e-3, abs=1e-5)
 
 

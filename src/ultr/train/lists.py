@@ -33,19 +33,6 @@ class Batch:
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
 
-    def select(self, lists: Integers) -> Batch:
-        """Only these lists, in ascending order."""
-        chosen = torch.zeros(len(self.mask), dtype=torch.bool)
-        chosen[torch.from_numpy(lists)] = True
-        documents = (self.mask & chosen.unsqueeze(1))[self.mask]
-        return Batch(
-            features=self.features[documents],
-            factors=self.factors[documents],
-            clicks=self.clicks[chosen],
-            mask=self.mask[chosen],
-            pairs=None if self.pairs is None else self.pairs[chosen],
-        )
-
     def pad(self, values: Tensor) -> Tensor:
         """[documents, ...] -> [lists, width, ...], zero where there is no document."""
         return pad(values, self.mask)
@@ -122,18 +109,23 @@ class TrainingLists:
             known[self.documents[part]] = True
         return int(known.sum()) / max(len(self.documents), 1) * self.lists / batch_size
 
-    def batch(self, lists: Integers, *, sessions: np.random.Generator | None = None) -> Batch:
-        """These lists as a batch; with `sessions`, one sampled impression of each in place of its click rates.
+    def batch(
+        self, lists: Integers, *, share: Integers | None = None, sessions: np.random.Generator | None = None
+    ) -> Batch:
+        """These lists as a batch, or a share of them; with `sessions`, one sampled impression of each in place of its
+        click rates, the same one whatever the share.
 
         Each document, and each pair of them, is then sampled on its own: losses are linear in the clicks and in the
         pairs, so their mean does not depend on what was clicked together.
         """
+        share = np.arange(len(lists)) if share is None else share
+        drawn = self.offsets[1:][lists] - self.offsets[:-1][lists]
+        lists, lengths = lists[share], drawn[share]
         rows = ragged.rows_of(lists, self.offsets)
-        lengths = self.offsets[1:][lists] - self.offsets[:-1][lists]
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         clicks = (self.clicks[rows] / np.repeat(self.weights[lists], lengths)).astype(np.float32)
         if sessions is not None:
-            clicks = _happens(clicks, sessions)
+            clicks = (_coins(drawn, share, sessions) < clicks).astype(np.float32)
         factors = np.empty((len(rows), len(self.factors)), dtype=np.int64)
         for number, levels in enumerate(self.factors):
             factors[:, number] = levels[rows]
@@ -143,7 +135,7 @@ class TrainingLists:
             pairs = self.pair_shares(lists)
             if sessions is not None:
                 inside = mask[:, :, None] & mask[:, None, :]
-                pairs[inside] = _happens(pairs[inside], sessions)
+                pairs[inside] = _coins(drawn**2, share, sessions) < pairs[inside]
         return Batch(
             features=self.inputs.gather(torch.from_numpy(self.documents[rows].astype(np.int64))),
             factors=torch.from_numpy(factors),
@@ -184,6 +176,6 @@ class TrainingLists:
         return levels, impressions, clicks
 
 
-def _happens(shares: Floats, random: np.random.Generator) -> Floats:
-    """1 where a coin with this share of heads shows one, else 0."""
-    return (random.random(len(shares), dtype=np.float32) < shares).astype(np.float32)
+def _coins(sizes: Integers, share: Integers, random: np.random.Generator) -> Floats:
+    """A number between 0 and 1 for each of the things in the lists of a share, where all lists have so many of them."""
+    return random.random(int(sizes.sum()), dtype=np.float32)[ragged.rows_of(share, ragged.from_lengths(sizes))]

@@ -79,7 +79,9 @@ def train(
                 random = None
                 if settings.recipe.sessions:
                     random = generator(settings.seed, f"sessions {number}", standing.step)
-                batch = lists.batch(sampler(standing.step), sessions=random)
+                drawn = sampler(standing.step)
+                share = team.share(len(drawn))
+                batch = lists.batch(drawn, share=share, sessions=random)
                 try:
                     loss = train_step(
                         stage,
@@ -88,6 +90,7 @@ def train(
                         clip_norm=settings.recipe.clip_norm,
                         precision=settings.precision,
                         team=team,
+                        portion=len(share) / len(drawn),
                     )
                 except FloatingPointError as error:
                     raise _stopped(error, stage, standing, checkpoint) from error
@@ -124,15 +127,16 @@ def train_step(
     clip_norm: float,
     precision: str = "float32",
     team: Team = ALONE,
+    portion: float = 1.0,
 ) -> float:
     """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
 
-    A team shares the lists of the batch out and adds up what they give: gradients, and sums for the closed form.
+    The batch is this `portion` of what the team drew; it adds up what all of them give: gradients, and sums for the
+    closed form.
     """
-    share = batch if team.size == 1 else batch.select(team.share(len(batch.mask)))
     with torch.autocast("cpu", PRECISIONS[precision], enabled=precision != "float32"):
-        losses, sums = stage.losses(share)
-    loss = losses.mean() * (len(share.mask) / len(batch.mask))
+        losses, sums = stage.losses(batch)
+    loss = losses.mean() * portion
     objective = loss if stage.penalty is None else loss + stage.penalty() / team.size
     optimizer.zero_grad()
     objective.backward()  # type: ignore[no-untyped-call]
