@@ -29,7 +29,7 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(PEERS)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(MQ2007),--mq2007 $(MQ2007))
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ultr needs Python 3.11 or newer: make PYTHON=python3.11")'

@@ -1,8 +1,9 @@
 """`make bench`: the benchmarks one after the other, their tables, one JSON file and a plot of how cost grows.
 
-    python -m benchmarks                      # those that take minutes
+    python -m benchmarks                      # those that take minutes, half an hour in all
     python -m benchmarks training peers       # these
-    python -m benchmarks --all                # all, for hours
+    python -m benchmarks --mq2007 FOLDER      # peers and time to quality on MQ2007, too
+    python -m benchmarks --all                # all methods, seeds and sizes, for hours
 
 A benchmark is a module that is run in a process of its own, prints its table and, with `--json FILE`, leaves a list of
 `Measurement`. One that fails is named at the end, and the others run all the same.
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -30,13 +31,26 @@ class Benchmark:
 
     name: str
     options: tuple[str, ...] = ()
+    whole: tuple[str, ...] | None = None
+    """Options in their place for all that there is to be measured, where that takes much longer."""
     long: bool = False
     """Left out unless it is asked for."""
     plots: str = ""
     """The file name of the plot that it draws with `--plot`."""
 
+    def sized(self, *, whole: bool) -> Benchmark:
+        """With the options of all that there is to be measured, or with those of the short version."""
+        return replace(self, options=self.whole) if whole and self.whole is not None else self
 
-PEERS = ("click", "dla", "vectorization", "lightgbm-position", "xgboost-unbiased", "clax-pbm")
+    def on(self, data: str | None) -> Benchmark:
+        """On this data, if any is named."""
+        return replace(self, options=("--data", data, *self.options)) if data else self
+
+
+PEERS = ("--rankers", "click", "dla", "vectorization", "lightgbm-position", "xgboost-unbiased", "clax-pbm")
+FEW, SEEDS = ("--methods", "vectorization", "dla"), ("0", "1", "2", "3", "4")
+EVERY_SEED = ("--seeds", *SEEDS, "--paper-seeds", *SEEDS)
+ROWS = ("100000", "1000000", "10000000", "100000000")
 BENCHMARKS = (
     Benchmark("training"),
     Benchmark("reader"),
@@ -44,12 +58,18 @@ BENCHMARKS = (
     Benchmark("scoring", ("--features", "136")),
     Benchmark("serving", ("--seconds", "20")),
     Benchmark("prepare"),
-    Benchmark("growth", ("--rows", "100000", "1000000"), plots="growth.png"),
-    Benchmark("peers", ("--clicks", "trust", "--hidden", "128", "64", "--rankers", *PEERS)),
-    Benchmark("quality", ("--methods", "vectorization", "--clicks", "trust")),
+    Benchmark("processes", ("--features", "700", "--rounds", "2"), whole=()),
+    Benchmark("growth", ("--rows", *ROWS[:-1]), whole=("--rows", *ROWS), plots="growth.png"),
+    Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", "--seeds", *SEEDS)),
+    Benchmark("quality", FEW, whole=EVERY_SEED),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
 )
+ON_MQ2007 = (
+    Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),
+    Benchmark("quality", FEW, whole=EVERY_SEED),
+)
+"""Those that are also run on MQ2007 where its folder is given; seeds are folds there."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +125,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(names)}; without any: {quick}")
-    parser.add_argument("--all", action="store_true", help="also those that take hours")
+    parser.add_argument("--all", action="store_true", help="all methods, seeds and sizes, for hours")
+    parser.add_argument("--mq2007", metavar="FOLDER", help="run peers and quality on MQ2007, too")
     parser.add_argument("--json", type=Path, default=Path("build/benchmarks.json"), help="%(default)s")
     asked = parser.parse_args(arguments)
     if unknown := [name for name in asked.names if name not in names]:
         parser.error(f"there is no benchmark {unknown[0]}; choose from {', '.join(names)}")
-    if asked.names and asked.all:
-        parser.error("give names or --all, not both")
     chosen = [
-        each for each in BENCHMARKS if each.name in asked.names or (not asked.names and (asked.all or not each.long))
+        benchmark.sized(whole=asked.all).on(data)
+        for benchmarks, data in ((BENCHMARKS, None), (ON_MQ2007 if asked.mq2007 else (), f"mq2007={asked.mq2007}"))
+        for benchmark in benchmarks
+        if (benchmark.name in asked.names if asked.names else asked.all or not benchmark.long)
     ]
     results = run(chosen, asked.json)
     print(summary(results))

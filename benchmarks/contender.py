@@ -1,12 +1,14 @@
 """One ranker of a comparison, in a process of its own: `python -m benchmarks.contender NAME FOLDER [--seed 0]`.
 
-Trains on what `benchmarks.peers` put into the folder, and prints as the last line what it took and how good it is.
+Trains on what `benchmarks.peers` put into the folder, and prints as the last line what it took and how good it is. It
+keeps to one core: not every package asks the environment how many threads to start.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -118,6 +120,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--options", type=json.loads, default={}, help="as JSON")
     asked = parser.parse_args()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
         print("\n" + json.dumps(asdict(show(asked.name, asked.folder, seed=asked.seed, options=asked.options))))
     except UltrError as error:
