@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
+
 from benchmarks.child import ONE_THREAD, Usage, measure
 from benchmarks.measurement import Measurement, write
 from benchmarks.prepare import write_log
@@ -24,6 +27,8 @@ from ultr import ClickLog
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, blank
 
 CANDIDATES = (1_000, 10_000, 100_000, 1_000_000)
+FEW_DECADES = 3
+"""Up to so many, an axis has a mark at 1, 2 and 5, not only at 1."""
 COLOURS = {"prepare": BLUE, "doctor": GREEN, "train": ORANGE, "evaluate": PURPLE, "score": GREY}
 HEADER = """\
 | command  |        size |   seconds | CPU, s  |   a second | peak, MB | own, MB |
@@ -157,6 +162,10 @@ def draw(costs: Sequence[Cost], path: Path) -> None:
             points = [(cost.size, getattr(cost, name) / unit) for cost in costs if cost.command == command]
             axes.plot(*zip(*points, strict=True), "o-", color=colour, markersize=4, linewidth=1.5, label=command)
         axes.set(xscale="log", yscale="log", xlabel="rows of the raw log (score: candidates)", ylabel=label)
+        decades = np.ptp(np.log10([getattr(cost, name) for cost in costs]))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < FEW_DECADES else (1,)))
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.set_title(title, loc="left")
     panels[0].legend(frameon=False, fontsize=8)
