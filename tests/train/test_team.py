@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,15 +150,16 @@ def test_processes_that_see_different_logs_stop(folder: Path) -> None:
     script = folder / "second" / "start.py"
     script.write_text(
         "import os, sys\nfrom ultr.cli import main\n"
-        f"log = '{folder}/log' if os.environ['RANK'] == '0' else '{folder}/part'\n"
+        f"log = '{folder}/log' if os.environ['RANK'] == '0' else '{folder}/other'\n"
         f"sys.argv = ['ultr', 'train', 'dla', '--log', log, '--steps', '20', '--out', '{folder}/torn']\nmain()\n"
     )
     log = ClickLog.load(folder / "log")
-    log.select(np.arange(log.lists // 2)).save(folder / "part")
+    replace(log, features=log.features[::-1]).save(folder / "other")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=120, check=False)
     assert done.returncode != 0
+    assert done.stderr.count("ultr: the processes start from different logs, options or checkpoints; start all") == 1
     assert not (folder / "torn").exists()
 
 

@@ -62,7 +62,8 @@ def train(
     standing, best = Standing(), None
     if checkpoint is not None and (saved := checkpoint.load(network, optimizer)) is not None:
         standing, best = saved
-    team.check_same(f"{standing.stage} {standing.step} {lists.lists} {lists.weights.sum()} {lists.clicks.sum()}")
+    run = f"{lists.lists} {lists.weights.sum()} {lists.clicks.sum()}" if checkpoint is None else checkpoint.run
+    team.check_same(f"{run} {standing.stage} {standing.step}")
 
     for number, stage in enumerate(stages):
         if number < standing.stage:

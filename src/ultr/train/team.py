@@ -75,12 +75,16 @@ class Team:
         return None if message[1] else float(message[0])
 
     def check_same(self, state: str) -> None:
-        """Raise an `OptionError` unless the leading process is in the same state."""
+        """Raise an `OptionError`, in all processes, unless all of them are in the same state."""
+        if self.size == 1:
+            return
         number = float(int.from_bytes(blake2b(state.encode(), digest_size=6).digest()))
-        if self.told(number) != number:
+        extremes = torch.tensor([number, -number], dtype=torch.float64)
+        torch.distributed.all_reduce(extremes, torch.distributed.ReduceOp.MAX)
+        if extremes.sum() != 0:
             raise OptionError(
-                f"process {self.rank} starts from another log or checkpoint than the first one; "
-                "put the log and the folder of the model where all machines see the same files"
+                "the processes start from different logs, options or checkpoints; start all with the same command, "
+                "and put the log and the folder of the model where all machines see the same files"
             )
 
     def disband(self) -> None:
