@@ -1,9 +1,9 @@
-# Two commands: `make demo` and `make test`. Both make the virtual environment they need.
+# `make demo`, `make test` and `make bench`; each makes the virtual environment that it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PEERS := $(VENV)/.peers-installed
+WITH_PEERS := $(VENV)/.peers-installed
 
 .PHONY: demo test lint unit format bench docs clean
 
@@ -28,7 +28,7 @@ format: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(PEERS)
+bench: $(WITH_PEERS)
 	$(BIN)/python -m benchmarks $(if $(MQ2007),--mq2007 $(MQ2007))
 
 $(STAMP): pyproject.toml constraints.txt
@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-$(PEERS): $(STAMP)
+$(WITH_PEERS): $(STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 

@@ -30,6 +30,7 @@ class Benchmark:
     """A module of this package and how it is run here."""
 
     name: str
+    """Of the module."""
     options: tuple[str, ...] = ()
     whole: tuple[str, ...] | None = None
     """Options in their place for all that there is to be measured, where that takes much longer."""
@@ -37,39 +38,44 @@ class Benchmark:
     """Left out unless it is asked for."""
     plots: str = ""
     """The file name of the plot that it draws with `--plot`."""
+    data: str | None = None
+    """The data set, where it is not that of the benchmark itself."""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.data.partition('=')[0]}" if self.data else self.name
 
     def sized(self, *, whole: bool) -> Benchmark:
         """With the options of all that there is to be measured, or with those of the short version."""
         return replace(self, options=self.whole) if whole and self.whole is not None else self
 
     def on(self, data: str | None) -> Benchmark:
-        """On this data, if any is named."""
-        return replace(self, options=("--data", data, *self.options)) if data else self
+        """On this data set, if one is named as in NAME=FOLDER."""
+        return replace(self, data=data) if data else self
 
 
 PEERS = ("--rankers", "click", "dla", "vectorization", "lightgbm-position", "xgboost-unbiased", "clax-pbm")
-FEW, SEEDS = ("--methods", "vectorization", "dla"), ("0", "1", "2", "3", "4")
-EVERY_SEED = ("--seeds", *SEEDS, "--paper-seeds", *SEEDS)
+TWO_METHODS = ("--methods", "vectorization", "dla")
+SEEDS = ("--seeds", "0", "1", "2", "3", "4")
 ROWS = ("100000", "1000000", "10000000", "100000000")
 BENCHMARKS = (
     Benchmark("training"),
     Benchmark("reader"),
     Benchmark("simulator"),
-    Benchmark("scoring", ("--features", "136")),
-    Benchmark("serving", ("--seconds", "20")),
-    Benchmark("prepare"),
+    Benchmark("scoring", ("--features", "136"), whole=()),
+    Benchmark("serving", ("--seconds", "20"), whole=()),
+    Benchmark("prepare", whole=("--rows", *ROWS[1:])),
     Benchmark("processes", ("--features", "700", "--rounds", "2"), whole=()),
     Benchmark("growth", ("--rows", *ROWS[:-1]), whole=("--rows", *ROWS), plots="growth.png"),
-    Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", "--seeds", *SEEDS)),
-    Benchmark("quality", FEW, whole=EVERY_SEED),
+    Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", *SEEDS)),
+    Benchmark("quality", TWO_METHODS, whole=SEEDS),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),
-    Benchmark("quality", FEW, whole=EVERY_SEED),
+    Benchmark("quality", TWO_METHODS, whole=SEEDS),
 )
-"""Those that are also run on MQ2007 where its folder is given; seeds are folds there."""
+"""Those that are also run on MQ2007 where its folder is given; for `quality`, seeds are folds there."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def run(benchmarks: Sequence[Benchmark], path: Path) -> list[Result]:
     path.parent.mkdir(parents=True, exist_ok=True)
     machine, results = Machine.here(), []
     for benchmark in benchmarks:
-        print(f"\n== {benchmark.name}", flush=True)
+        print(f"\n== {benchmark}", flush=True)
         results.append(_run(benchmark, path.parent))
         content = {"machine": asdict(machine), "benchmarks": [asdict(result) for result in results]}
         path.write_text(json.dumps(content, indent=2) + "\n")
@@ -99,12 +105,13 @@ def _run(benchmark: Benchmark, folder: Path) -> Result:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "measurements.json"
         plot = ("--plot", str(folder / benchmark.plots)) if benchmark.plots else ()
-        command = ("-m", f"benchmarks.{benchmark.name}", *benchmark.options, *plot)
+        data = ("--data", benchmark.data) if benchmark.data else ()
+        command = ("-m", f"benchmarks.{benchmark.name}", *data, *benchmark.options, *plot)
         started = perf_counter()
         code = subprocess.run([sys.executable, *command, "--json", str(file)]).returncode
         seconds = perf_counter() - started
         found = read(file) if file.is_file() else []
-    return Result(benchmark.name, ("python", *command), seconds, code, found)
+    return Result(str(benchmark), ("python", *command), seconds, code, found)
 
 
 def summary(results: Sequence[Result]) -> str:

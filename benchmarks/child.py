@@ -32,7 +32,7 @@ class Usage:
     processor: float
     """Seconds of user and system time, its own children's included."""
     peak: int
-    """The largest resident memory in bytes, by the kernel's own count."""
+    """The largest resident memory in bytes, by the kernel's own count at the last look."""
     anonymous: int
     """The largest resident memory in bytes that no file stands behind, as far as the looks at it saw.
 
@@ -51,8 +51,8 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
         ended = select.poll()
         ended.register(handle, select.POLLIN)
         while not ended.poll(1_000 * INTERVAL):
-            status = _status(child.pid)
-            peak, anonymous = max(peak, status.get("VmHWM", 0)), max(anonymous, status.get("RssAnon", 0))
+            now = memory(child.pid)
+            peak, anonymous = max(peak, now.get("VmHWM", 0)), max(anonymous, now.get("RssAnon", 0))
         wall = perf_counter() - started
         os.close(handle)
         _, code, used = os.wait4(child.pid, 0)
@@ -62,8 +62,8 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
         return Usage(wall, used.ru_utime + used.ru_stime, peak, anonymous, _text(output))
 
 
-def _status(process: int) -> dict[str, int]:
-    """The memory lines of /proc/<process>/status in bytes; none of a process that has just ended."""
+def memory(process: int | str = "self") -> dict[str, int]:
+    """The memory of a process in bytes, by its name in /proc, `VmHWM` being the peak; nothing if it has just ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):

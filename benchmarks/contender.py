@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks import clax_models
 from benchmarks.arena import Arena
+from benchmarks.child import memory
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import UltrError
@@ -82,9 +83,9 @@ def show(name: str, folder: Path, *, seed: int, options: dict[str, Any]) -> Show
     """Train, and measure what there is to be measured."""
     arena = Arena.load(folder)
     train = trainer(name, arena, seed=seed, options=options)
-    before, started, spent = _peak(), time.perf_counter(), time.process_time()
+    before, started, spent = memory()["VmHWM"], time.perf_counter(), time.process_time()
     ranker = train()
-    seconds, processor, peak = time.perf_counter() - started, time.process_time() - spent, _peak()
+    seconds, processor, peak = time.perf_counter() - started, time.process_time() - spent, memory()["VmHWM"]
     from ultr.evaluation import evaluate
 
     quality = evaluate(ranker, arena.test, (MEASURE,)).mean(MEASURE)
@@ -105,12 +106,6 @@ def _rate(ranker: Any, lists: JudgedLists) -> float:
         ranker.score(features, offsets)
         fastest = min(fastest, time.process_time() - started)
     return len(features) / fastest
-
-
-def _peak() -> int:
-    """The largest resident memory of this process so far, in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def main() -> None:

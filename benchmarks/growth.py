@@ -1,10 +1,11 @@
 """How cost grows with the log: `python -m benchmarks.growth [--rows 100000 1000000] [--json FILE] [--plot FILE.png]`.
 
 Writes a raw log of so many rows (that of `benchmarks.prepare`, 8 features) and runs `ultr prepare`, `doctor`, `train`
-(Vectorization, 300 steps, validated on clicks) and `evaluate` (on a tenth of its queries), each in a fresh process
-with one thread; the engine of `prepare` has its own. Then an exported model scores 1,000 to 1,000,000 candidates, a
-hundred a query. Memory is told apart: `peak` is all that was resident, `own` leaves out the pages of mapped files,
-which the kernel may drop at any time.
+(Vectorization, 300 steps, validated on clicks) and `evaluate` (on a tenth of its queries), each in a fresh process with
+one thread; the engine of `prepare` has its own. Then an exported model scores 1,000 to 1,000,000 candidates, a hundred
+a query; its time is that of one call. Growth is that of the processor's seconds, which other work on the machine hardly
+changes. Memory is told apart: `peak` is all that was resident, `own` leaves out the pages of mapped files, which the
+kernel may drop at any time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from benchmarks.child import ONE_THREAD, Usage, measure
+from benchmarks.child import ONE_THREAD, measure
 from benchmarks.measurement import Measurement, write
 from benchmarks.prepare import write_log
 from ultr import ClickLog
@@ -31,22 +32,23 @@ FEW_DECADES = 3
 """Up to so many, an axis has a mark at 1, 2 and 5, not only at 1."""
 COLOURS = {"prepare": BLUE, "doctor": GREEN, "train": ORANGE, "evaluate": PURPLE, "score": GREY}
 HEADER = """\
-| command  |        size |   seconds | CPU, s  |   a second | peak, MB | own, MB |
+| command  |        size |   seconds | CPU, s    |   a second | peak, MB | own, MB |
 |---|---|---|---|---|---|---|"""
 _SCORE = """
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 import numpy as np
 from ultr.scoring import Scorer
 
 scorer, count = Scorer.load(sys.argv[1], threads=1), int(sys.argv[2])
 matrix = np.random.default_rng(0).random((count, len(scorer.card.feature_names)), dtype=np.float32)
-offsets, seconds = np.arange(0, count + 1, 100), []
+offsets, seconds, processor = np.arange(0, count + 1, 100), [], []
 while sum(seconds) < 1 or len(seconds) < 3:
-    started = perf_counter()
+    started, spent = perf_counter(), process_time()
     scorer.score(matrix, offsets)
     seconds.append(perf_counter() - started)
-print(np.median(seconds))
+    processor.append(process_time() - spent)
+print(np.median(seconds), np.median(processor))
 """
 
 
@@ -62,14 +64,9 @@ class Cost:
     peak: int
     own: int
 
-    @classmethod
-    def of(cls, command: str, size: int, used: Usage, *, seconds: float | None = None) -> Cost:
-        """The cost of a command; `seconds` in place of the whole time of its process."""
-        return cls(command, size, seconds or used.wall, used.processor, used.peak, used.anonymous)
-
     def __str__(self) -> str:
         return (
-            f"| {self.command:8} | {self.size:>11,} | {self.seconds:9.3f} | {self.processor:7.1f} "
+            f"| {self.command:8} | {self.size:>11,} | {self.seconds:9.4f} | {self.processor:9.4f} "
             f"| {self.size / self.seconds:>10,.0f} | {self.peak / 1e6:6,.0f} | {self.own / 1e6:6,.0f} |"
         )
 
@@ -115,9 +112,8 @@ def _commands(folder: Path, rows: int, found: list[Cost]) -> None:
 
 
 def _run(found: list[Cost], rows: int, command: str, *arguments: str) -> None:
-    found.append(
-        Cost.of(command, rows, measure([sys.executable, "-m", "ultr", command, *arguments], environment=ONE_THREAD))
-    )
+    used = measure([sys.executable, "-m", "ultr", command, *arguments], environment=ONE_THREAD)
+    found.append(Cost(command, rows, used.wall, used.processor, used.peak, used.anonymous))
     print(found[-1], flush=True)
 
 
@@ -126,7 +122,8 @@ def _scoring(folder: Path, found: list[Cost]) -> None:
     measure([sys.executable, "-m", "ultr", "export", str(folder / "model"), "--out", file])
     for count in CANDIDATES:
         used = measure([sys.executable, "-c", _SCORE, file, str(count)])
-        found.append(Cost.of("score", count, used, seconds=float(used.output)))
+        seconds, processor = map(float, used.output.split())
+        found.append(Cost("score", count, seconds, processor, used.peak, used.anonymous))
         print(found[-1], flush=True)
 
 
@@ -146,7 +143,7 @@ def measurements(costs: Sequence[Cost]) -> list[Measurement]:
         first, last = sizes[0], sizes[-1]
         where = f"{command}, {first.size:,} to {last.size:,}"
         found += [
-            Measurement(f"{where}: time grows by", last.seconds / first.seconds, "times", headline=True),
+            Measurement(f"{where}: time grows by", last.processor / first.processor, "times", headline=True),
             Measurement(f"{where}: own memory grows by", last.own / first.own, "times", headline=True),
         ]
     return found
@@ -155,9 +152,12 @@ def measurements(costs: Sequence[Cost]) -> list[Measurement]:
 def draw(costs: Sequence[Cost], path: Path) -> None:
     """Time and memory of each command by the size of what it was given."""
     figure, panels = blank(9.6, 3.8, columns=2, width_ratios=(1, 1))
-    titles = {"How long does it take?": "seconds", "How much memory of its own?": "MB without pages of mapped files"}
+    titles = {
+        "How long does it take?": "seconds of the processor",
+        "How much memory of its own?": "MB without pages of mapped files",
+    }
     axes: Any
-    for axes, (title, label), unit, name in zip(panels, titles.items(), (1, 1e6), ("seconds", "own"), strict=True):
+    for axes, (title, label), unit, name in zip(panels, titles.items(), (1, 1e6), ("processor", "own"), strict=True):
         for command, colour in COLOURS.items():
             points = [(cost.size, getattr(cost, name) / unit) for cost in costs if cost.command == command]
             axes.plot(*zip(*points, strict=True), "o-", color=colour, markersize=4, linewidth=1.5, label=command)

@@ -7,10 +7,10 @@ Clicks are simulated as in the experiments: a Ranking SVM of a hundredth of the 
 impressions of ten documents are clicked. LightGBM and XGBoost learn from 50,000 sessions with clicks, up to 300 trees
 (`ultr.experiments.peers`); clax-models learns from all sessions, with as many weights as ours (`--hidden`), and with
 the deep and cross network of its example (`benchmarks.clax_models`). Ours learn from the collapsed log, with their
-defaults apart from `--hidden`. The nDCG@10 of the same judged validation lists decides for each when to stop. Each is
-trained in a process of its own with one thread; seconds are those of training, peak memory is that of the process up to
-its end, packages included. Candidates are scored from Python, 100,000 of them in one call, and their rate is by the
-time of the processor.
+defaults apart from `--hidden`. The nDCG@10 of the same judged validation lists decides when the others stop, and which
+of the weights of ours are kept, which train for all of their steps. Each is trained in a process of its own with one
+thread; seconds are those of training, peak memory is that of the process up to its end, packages included. Candidates
+are scored from Python, 100,000 of them in one call, and their rate is by the time of the processor.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.source import Source
 from ultr.errors import UltrError
 from ultr.experiments.peers import PEERS
-from ultr.experiments.run import Run, scene_of
-from ultr.experiments.spec import Contender, Simulation
+from ultr.experiments.run import scene
+from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
 
 OURS = ("click", "dla", "vectorization")
+LEARN_FROM_CLICKS = [name for name in METHODS if name not in ("label", "inverse-propensity")]
+"""What can take part: those that need nothing but the log."""
 CROSS = "-cross"
 """What the name of a click model ends with that has the network of the example of clax-models."""
 CLAX = (*MODELS, f"clax-pbm{CROSS}")
@@ -108,18 +110,8 @@ def even_width(features: int, layers: Sequence[int]) -> int:
 
 def arena_of(source: Source, clicks: str, *, impressions: int, seed: int) -> Arena:
     """The log and the lists of one run of an experiment."""
-    run = Run(
-        source=source,
-        clicks=clicks,
-        simulation=Simulation(impressions=impressions),
-        contender=Contender(method=OURS[0], label=OURS[0]),
-        validation="labels",
-        measures=("nDCG@10",),
-        seed=seed,
-    )
-    scene = scene_of(run)
-    sessions = Sessions.of(scene.log, seed=seed)
-    return Arena(scene.log, sessions, scene.splits.validation, scene.splits.test)
+    shared = scene(source, clicks, Simulation(impressions=impressions), seed)
+    return Arena(shared.log, Sessions.of(shared.log, seed=seed), shared.splits.validation, shared.splits.test)
 
 
 def compete(arena: Arena, contenders: Sequence[Ranker], *, seed: int) -> dict[str, Showing]:
@@ -134,22 +126,28 @@ def compete(arena: Arena, contenders: Sequence[Ranker], *, seed: int) -> dict[st
 
 
 def measurements(setting: str, rounds: Sequence[dict[str, Showing]]) -> list[Measurement]:
-    """Means over logs with their range, and the best of ours against the best of the others."""
+    """Means over logs with their range, and the ranker of ours that ranks best against the best of the others in each
+    respect.
+    """
     found: list[Measurement] = []
     means: dict[str, dict[str, float]] = {}
-    for key, (what, unit, better) in SCORES.items():
+    for key, (what, unit, _) in SCORES.items():
         means[key] = {}
         for label in rounds[0]:
             values = [getattr(each[label], key) / (1e6 if unit == "MB" else 1) for each in rounds]
             means[key][label] = statistics.mean(values)
             spread = (min(values), max(values)) if len(values) > 1 else (None, None)
             found.append(Measurement(f"{setting}, {label}: {what}", means[key][label], unit, *spread))
-        ours = {label: value for label, value in means[key].items() if library(label) is None}
-        others = {label: value for label, value in means[key].items() if library(label) is not None}
-        if key in HEADLINES and ours and others:
-            first, second = better(ours, key=ours.__getitem__), better(others, key=others.__getitem__)
-            name = f"{setting}, {what}, {first} to the best peer, {second}"
-            found.append(Measurement(name, ours[first] / others[second], "times", headline=True))
+    ours = [label for label in rounds[0] if library(label) is None]
+    others = [label for label in rounds[0] if library(label) is not None]
+    if ours and others:
+        first = max(ours, key=means["quality"].__getitem__)
+        for key in HEADLINES:
+            what, _, better = SCORES[key]
+            second = better(others, key=means[key].__getitem__)
+            side = "higher" if better is max else "lower"
+            name = f"{setting}, {what} ({side} is better), {first} to the best peer, {second}"
+            found.append(Measurement(name, means[key][first] / means[key][second], "times", headline=True))
     return found
 
 
@@ -180,7 +178,7 @@ def present(names: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    everyone = [*OURS, *PEERS, *CLAX]
+    others = [*PEERS, *CLAX]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="letor-like=10000", help="as for ultr simulate; %(default)s")
     parser.add_argument("--folds", type=int, nargs="+", default=[1])
@@ -189,7 +187,7 @@ def main() -> None:
     parser.add_argument("--impressions", type=int, default=1_000_000)
     parser.add_argument("--hidden", type=int, nargs="+", help="layers of the networks; the defaults of our methods")
     parser.add_argument(
-        "--rankers", nargs="+", choices=[*METHODS, *everyone[len(OURS) :]], default=everyone, metavar="NAME"
+        "--rankers", nargs="+", choices=[*LEARN_FROM_CLICKS, *others], default=[*OURS, *others], metavar="NAME"
     )
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
@@ -204,9 +202,7 @@ def main() -> None:
                     arena = arena_of(source.with_fold(fold), clicks, impressions=asked.impressions, seed=seed)
                     contenders = rankers(names, asked.hidden, len(arena.log.feature_names))
                     rounds.append(compete(arena, contenders, seed=seed))
-            print(
-                f"\n{asked.data.partition('=')[0]}, {clicks} clicks, {len(rounds)} logs\n\n{table(rounds)}", flush=True
-            )
+            print(f"\n{source.name}, {clicks} clicks, {len(rounds)} logs\n\n{table(rounds)}", flush=True)
             found += measurements(f"{source.name}, {clicks}", rounds)
             write(found, asked.json)
     except UltrError as error:

@@ -33,7 +33,7 @@ FAULTY = 0.001
 # `ru_maxrss` of a child starts at that of its parent, so the child asks for its own peak, which exec resets.
 _CHILD = """
 import resource, sys, time
-from pathlib import Path
+from benchmarks.child import memory as memory_of
 from ultr.preparation import prepare
 
 source, second, out, memory, engine, *features = sys.argv[1:]
@@ -41,8 +41,7 @@ started = time.perf_counter()
 options = {"features_from": second} if second else {"features": features}
 prepared = prepare(source, out, factors=["device"], memory=memory, engine=engine, **options)
 spent = time.perf_counter() - started
-lines = Path("/proc/self/status").read_text().splitlines()
-peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+peak = memory_of()["VmHWM"]
 used = resource.getrusage(resource.RUSAGE_SELF)
 summary = prepared.summary
 print(spent, used.ru_utime + used.ru_stime, peak, summary.rows.aside, summary.collapse_ratio, prepared.log.lists)

@@ -1,7 +1,8 @@
-"""How much faster two processes train than one: `python -m benchmarks.processes [--processes 1 2] [--rounds 3]`.
+"""How much faster several processes train than one: `python -m benchmarks.processes [--processes 2] [--rounds 3]`.
 
-Runs `torchrun --nproc-per-node=N -m -- ultr train dla` at the paper's layers with one thread a process, for some steps
-and for more of them, in turn; what a step takes is the difference, so that starting, reading and writing do not count.
+Runs `ultr train dla` at the paper's layers: one process with one thread, one with all threads, and so many under
+`torchrun` with one thread each. Each trains for some steps and for more of them, in turn; what a step takes is the
+difference, so that starting, reading and writing do not count.
 """
 
 from __future__ import annotations
@@ -10,74 +11,81 @@ import argparse
 import statistics
 import sys
 import tempfile
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+
+import torch
 
 from benchmarks.child import ONE_THREAD, measure
 from benchmarks.measurement import Measurement, write
 from benchmarks.training import BATCH, HIDDEN, random_log
 from ultr.train.recipe import RECIPES
 
-FEW, STEPS = 20, 180
+START, LISTS = 20, 180 * BATCH
+"""Steps of the shorter training, and lists that the longer one learns from besides."""
 HEADER = (
-    "| features | lists a step | processes | step, ms | lists/s | times as fast as one |\n|---|---|---|---|---|---|"
+    "| features | lists a step | processes x threads | step, ms | lists/s | times as fast as 1 x 1 |\n"
+    "|---|---|---|---|---|---|"
 )
 
 
-def seconds(folder: Path, *, processes: int, batch: int, steps: int) -> float:
-    """The time of a whole training, from starting the processes to their end."""
-    torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m", "--"]
-    train = ["ultr", "train", "dla", "--log", str(folder / "log"), "--out", str(folder / "model"), "--overwrite"]
-    options = {
-        "hidden": ",".join(map(str, HIDDEN)),
-        "batch_size": str(batch),
-        "steps": str(steps),
-        "evaluate_every": str(steps),
-    }
-    settings = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
-    return measure([sys.executable, "-m", *torchrun, *train, *settings], environment=ONE_THREAD).wall
+@dataclass(frozen=True)
+class Team:
+    """Who trains."""
 
+    processes: int
+    threads: int
 
-def step_seconds(folder: Path, *, processes: int, batch: int) -> float:
-    """What one more step takes."""
-    few, more = (
-        seconds(folder, processes=processes, batch=batch, steps=steps) for steps in (FEW, FEW + STEPS * BATCH // batch)
-    )
-    return (more - few) / (STEPS * BATCH // batch)
+    def __str__(self) -> str:
+        return f"{self.processes} x {self.threads}"
+
+    def train(self, folder: Path, *, batch: int, steps: int) -> float:
+        """The seconds of a whole training, from starting the processes to their end."""
+        torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={self.processes}", "-m", "--"]
+        command = ["ultr", "train", "dla", "--log", str(folder / "log"), "--out", str(folder / "model"), "--overwrite"]
+        hidden = ",".join(map(str, HIDDEN))
+        for option in (f"hidden={hidden}", f"batch_size={batch}", f"steps={steps}", f"evaluate_every={steps}"):
+            command += ["--set", option]
+        environment = {**ONE_THREAD, "OMP_NUM_THREADS": str(self.threads), "MKL_NUM_THREADS": str(self.threads)}
+        launched = torchrun if self.processes > 1 else []
+        return measure([sys.executable, "-m", *launched, *command], environment=environment).wall
+
+    def step(self, folder: Path, *, batch: int) -> float:
+        """The seconds that one more step takes."""
+        more = LISTS // batch
+        few, many = (self.train(folder, batch=batch, steps=steps) for steps in (START, START + more))
+        return (many - few) / more
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, nargs="+", default=[700, 136])
     parser.add_argument("--batches", type=int, nargs="+", default=[BATCH, RECIPES["fast"].batch_size])
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
+    teams = [Team(1, 1), Team(1, torch.get_num_threads()), Team(asked.processes, 1)]
     print(HEADER, flush=True)
     found = []
     for features, batch in product(asked.features, asked.batches):
         with tempfile.TemporaryDirectory() as folder:
             random_log(features).save(Path(folder) / "log")
-            rounds = [
-                [step_seconds(Path(folder), processes=processes, batch=batch) for processes in asked.processes]
-                for _ in range(asked.rounds)
-            ]
+            rounds = [[team.step(Path(folder), batch=batch) for team in teams] for _ in range(asked.rounds)]
         medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
-        for number, (processes, median) in enumerate(zip(asked.processes, medians, strict=True)):
+        for number, (team, median) in enumerate(zip(teams, medians, strict=True)):
             ratios = [each[0] / each[number] for each in rounds]
+            faster, low, high = medians[0] / median, min(ratios), max(ratios)
             print(
-                f"| {features} | {batch} | {processes} | {median * 1e3:.1f} | {batch / median:,.0f} "
-                f"| {medians[0] / median:.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |",
+                f"| {features} | {batch} | {team} | {median * 1e3:.1f} | {batch / median:,.0f} "
+                f"| {faster:.2f} ({low:.2f} to {high:.2f}) |",
                 flush=True,
             )
-            what = f"{features} features, {batch} lists a step, {processes} processes"
+            what = f"{features} features, {batch} lists a step, {team} processes x threads"
             found.append(Measurement(f"{what}: rate", batch / median, "lists/s"))
             if number:
-                speed_up = f"{what} against {asked.processes[0]}: faster by"
-                found.append(
-                    Measurement(speed_up, medians[0] / median, "times", min(ratios), max(ratios), headline=True)
-                )
+                found.append(Measurement(f"{what}: as fast as 1 x 1", faster, "times", low, high, headline=True))
     write(found, asked.json)
 
 

@@ -30,19 +30,15 @@ ROUNDS = 7
 # `ru_maxrss` of a child starts at that of its parent, so the child asks for its own peak, which exec resets.
 _PEAK = """
 import sys
-from pathlib import Path
+from benchmarks.child import memory
 from ultr.data.svmlight import read_svmlight
-
-def peak():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 warm_up, files = sys.argv[1], sys.argv[2:]
 read_svmlight(warm_up)
-before = peak()
+before = memory()["VmHWM"]
 lists = [read_svmlight(file) for file in files]
 arrays = sum(a.nbytes for part in lists for a in (part.features, part.labels, part.offsets, part.query_ids))
-print(peak() - before, arrays)
+print(memory()["VmHWM"] - before, arrays)
 """
 
 

@@ -82,18 +82,18 @@ def test_what_is_measured_grows_with_all_and_with_a_folder_of_mq2007(
     ran: list[tuple[str, tuple[str, ...]]] = []
 
     def run(benchmarks: list[Benchmark], path: Path) -> list[frame.Result]:
-        ran.extend((benchmark.name, benchmark.options) for benchmark in benchmarks)
+        ran.extend((str(benchmark), benchmark.options) for benchmark in benchmarks)
         return []
 
     monkeypatch.setattr(frame, "run", run)
     monkeypatch.setattr(frame, "BENCHMARKS", (Benchmark("growth", ("--rows", "1"), whole=("--rows", "1", "2")),))
     monkeypatch.setattr(frame, "ON_MQ2007", (Benchmark("peers", ("--few",), whole=()),))
     frame.main(["--mq2007", "folder"])
-    assert ran == [("growth", ("--rows", "1")), ("peers", ("--data", "mq2007=folder", "--few"))]
+    assert ran == [("growth", ("--rows", "1")), ("peers, mq2007", ("--few",))]
     ran.clear()
     frame.main(["growth", "--all", "--mq2007", "folder"])
     frame.main(["--all", "--mq2007", "folder"])
-    assert ran == [("growth", ("--rows", "1", "2"))] * 2 + [("peers", ("--data", "mq2007=folder"))]
+    assert ran == [("growth", ("--rows", "1", "2"))] * 2 + [("peers, mq2007", ())]
 
 
 def test_an_unknown_benchmark_ends_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

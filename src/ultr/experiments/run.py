@@ -81,17 +81,17 @@ class Found:
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
-    scene = scene_of(run)
-    test = scene.splits.test
+    shared = scene_of(run)
+    test = shared.splits.test
     method = run.contender.method
     if method == "ranking-svm":
-        return Found(of_scores(scene.svm.score(test.features), test, run.measures), scene.svm_seconds, None)
+        return Found(of_scores(shared.svm.score(test.features), test, run.measures), shared.svm_seconds, None)
     if method == "click-model":
-        return Found(of_scores(ceiling_scores(test, scene.model), test, run.measures), 0.0, None)
-    log: ClickLog = scene.log
-    validation: ClickLog | JudgedLists = scene.splits.validation
+        return Found(of_scores(ceiling_scores(test, shared.model), test, run.measures), 0.0, None)
+    log: ClickLog = shared.log
+    validation: ClickLog | JudgedLists = shared.splits.validation
     if run.validation == "clicks":
-        log, validation = scene.split()
+        log, validation = shared.split()
     if method in PEERS:
         started = time.perf_counter()
         peer = PEERS[method].with_options(**run.contender.options).fit(log, validation=validation, seed=run.seed)
@@ -99,10 +99,10 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
         return Found(evaluate(peer, test, run.measures), seconds, None)
     data: ClickLog | JudgedLists = log
     if method == "label":
-        data = shown_documents(scene.splits.train, log) if run.contender.shown_only else scene.splits.train
+        data = shown_documents(shared.splits.train, log) if run.contender.shown_only else shared.splits.train
     options = tuples(run.contender.options)
     if run.contender.randomised:
-        options["propensities"] = tuple(scene.randomised_propensities().tolist())
+        options["propensities"] = tuple(shared.randomised_propensities().tolist())
     ranker = METHODS[method](**options, seed=run.seed)
     started = time.perf_counter()
     ranker.fit(data, validation=validation, checkpoint=checkpoint)
@@ -140,12 +140,13 @@ class Scene:
 
 
 def scene_of(run: Run) -> Scene:
-    """The data and clicks of a run; the last ones that were asked for are kept."""
-    return _scene(run.source, run.clicks, run.simulation, run.seed)
+    """The data and clicks of a run."""
+    return scene(run.source, run.clicks, run.simulation, run.seed)
 
 
 @lru_cache(maxsize=1)
-def _scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Scene:
+def scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Scene:
+    """What is shared by the runs of a seed and click setting; the last one that was asked for is kept."""
     splits, model = source.read(), click_model(clicks)
     started = time.perf_counter()
     svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)
