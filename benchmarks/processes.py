@@ -31,8 +31,8 @@ HEADER = (
 
 
 @dataclass(frozen=True)
-class Team:
-    """Who trains."""
+class Workers:
+    """Who trains together."""
 
     processes: int
     threads: int
@@ -66,23 +66,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
-    teams = [Team(1, 1), Team(1, torch.get_num_threads()), Team(asked.processes, 1)]
+    everyone = [Workers(1, 1), Workers(1, torch.get_num_threads()), Workers(asked.processes, 1)]
     print(HEADER, flush=True)
     found = []
     for features, batch in product(asked.features, asked.batches):
         with tempfile.TemporaryDirectory() as folder:
             random_log(features).save(Path(folder) / "log")
-            rounds = [[team.step(Path(folder), batch=batch) for team in teams] for _ in range(asked.rounds)]
+            rounds = [[workers.step(Path(folder), batch=batch) for workers in everyone] for _ in range(asked.rounds)]
         medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
-        for number, (team, median) in enumerate(zip(teams, medians, strict=True)):
+        for number, (workers, median) in enumerate(zip(everyone, medians, strict=True)):
             ratios = [each[0] / each[number] for each in rounds]
             faster, low, high = medians[0] / median, min(ratios), max(ratios)
             print(
-                f"| {features} | {batch} | {team} | {median * 1e3:.1f} | {batch / median:,.0f} "
+                f"| {features} | {batch} | {workers} | {median * 1e3:.1f} | {batch / median:,.0f} "
                 f"| {faster:.2f} ({low:.2f} to {high:.2f}) |",
                 flush=True,
             )
-            what = f"{features} features, {batch} lists a step, {team} processes x threads"
+            what = f"{features} features, {batch} lists a step, {workers} processes x threads"
             found.append(Measurement(f"{what}: rate", batch / median, "lists/s"))
             if number:
                 found.append(Measurement(f"{what}: as fast as 1 x 1", faster, "times", low, high, headline=True))

@@ -131,13 +131,12 @@ def row(method: str, both: Sequence[tuple[Outcome, Outcome]]) -> tuple[str, list
             words = f"{name}: time to the paper's {target}, of its time"
             measurements.append(Measurement(words, share, "share", min(shares), max(shares), headline=target == "end"))
         if target == "end":
-            themselves = [(theirs.until(theirs.end) or theirs.seconds) / theirs.seconds for theirs in paper]
-            cells.append(f"{statistics.mean(themselves):.0%}")
-            measurements.append(
-                Measurement(
-                    f"{name}: the paper's own time to its end, of its time", statistics.mean(themselves), "share"
-                )
+            own = statistics.mean(
+                next(seconds for seconds, value in theirs.curve if value >= theirs.end) / theirs.seconds
+                for theirs in paper
             )
+            cells.append(f"{own:.0%}")
+            measurements.append(Measurement(f"{name}: the paper's own time to its end, of its time", own, "share"))
     whole = statistics.mean(each.seconds / theirs.seconds for each, theirs in both)
     measurements.append(
         Measurement(f"{name}: whole run, of the paper's", whole, "share", headline=method == "vectorization")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from benchmarks.measurement import read
-from benchmarks.processes import Team
+from benchmarks.processes import Workers
 
 from benchmarks import processes
 
@@ -15,18 +15,18 @@ from benchmarks import processes
 def _half_as_long_with_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting takes longer with more processes, a step of the batch takes less."""
 
-    def train(team: Team, folder: Path, *, batch: int, steps: int) -> float:
+    def train(workers: Workers, folder: Path, *, batch: int, steps: int) -> float:
         assert (folder / "log").is_dir()
-        return 5.0 * team.processes + steps * batch * 0.001 / (team.processes * team.threads)
+        return 5.0 * workers.processes + steps * batch * 0.001 / (workers.processes * workers.threads)
 
-    monkeypatch.setattr(Team, "train", train)
+    monkeypatch.setattr(Workers, "train", train)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
 
 
 def test_what_a_step_takes_does_not_depend_on_the_start(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    assert Team(1, 1).step(tmp_path, batch=64) == pytest.approx(0.064)
-    assert Team(2, 1).step(tmp_path, batch=64) == pytest.approx(0.032)
+    assert Workers(1, 1).step(tmp_path, batch=64) == pytest.approx(0.064)
+    assert Workers(2, 1).step(tmp_path, batch=64) == pytest.approx(0.032)
 
 
 def test_threads_and_processes_are_set_against_one_thread(

@@ -132,8 +132,8 @@ def train_step(
 ) -> float:
     """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
 
-    The batch is this `portion` of what the team drew; it adds up what all of them give: gradients, and sums for the
-    closed form.
+    The batch is this `portion` of the lists that the team drew. What its processes learn is added up: gradients, and
+    the sums for a closed form.
     """
     with torch.autocast("cpu", PRECISIONS[precision], enabled=precision != "float32"):
         losses, sums = stage.losses(batch)
