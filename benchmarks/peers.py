@@ -34,7 +34,7 @@ from benchmarks.clax_models import MODELS
 from benchmarks.contender import INSTALL, Showing, installed, library
 from benchmarks.measurement import Measurement, write
 from ultr.clicks.registry import CLICK_MODELS
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.errors import UltrError
 from ultr.experiments.peers import PEERS
 from ultr.experiments.run import scene

@@ -29,8 +29,8 @@ import torch
 
 from benchmarks.measurement import Measurement, write
 from ultr.clicks.registry import CLICK_MODELS
-from ultr.data.layouts import LAYOUTS
-from ultr.data.source import Source
+from ultr.datasets.layouts import LAYOUTS
+from ultr.datasets.source import Source
 from ultr.evaluation import evaluate
 from ultr.experiments.run import Scene, scene
 from ultr.experiments.spec import Simulation

@@ -33,7 +33,7 @@ from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.simulation.log import simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
 

@@ -21,9 +21,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from benchmarks.measurement import Measurement, write
 from ultr.data import ragged
-from ultr.data.cache import read_judged
-from ultr.data.letor_like import letor_like
-from ultr.data.svmlight import read_svmlight
+from ultr.datasets.cache import read_judged
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.svmlight import read_svmlight
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "mq2007"
 ROUNDS = 7
@@ -31,7 +31,7 @@ ROUNDS = 7
 _PEAK = """
 import sys
 from benchmarks.child import memory
-from ultr.data.svmlight import read_svmlight
+from ultr.datasets.svmlight import read_svmlight
 
 warm_up, files = sys.argv[1], sys.argv[2:]
 read_svmlight(warm_up)

@@ -7,8 +7,8 @@ import pytest
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
-from ultr.data.splits import Splits
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.splits import Splits
 from ultr.simulation.log import simulate
 
 

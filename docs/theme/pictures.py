@@ -16,7 +16,7 @@ from ultr.bias import bias_graph
 from ultr.bias.identifiability import BiasGraph
 from ultr.clicks import ClickMatrix, PositionBased, TrustBias
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.methods.vectorization import Vectorization
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank
 from ultr.simulation.log import simulate

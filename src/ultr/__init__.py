@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ultr.clicks.registry import click_model
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
-    from ultr.data.layouts import read_layout
-    from ultr.data.letor_like import letor_like
-    from ultr.data.svmlight import read_svmlight
+    from ultr.datasets.layouts import read_layout
+    from ultr.datasets.letor_like import letor_like
+    from ultr.datasets.svmlight import read_svmlight
     from ultr.diagnosis.diagnosis import diagnose
     from ultr.evaluation.comparison import compare
     from ultr.evaluation.counterfactual import counterfactual_value
@@ -60,13 +60,13 @@ _HOMES = {
     "diagnose": "ultr.diagnosis.diagnosis",
     "evaluate": "ultr.evaluation.judged",
     "export": "ultr.exporting.export",
-    "letor_like": "ultr.data.letor_like",
+    "letor_like": "ultr.datasets.letor_like",
     "load": "ultr.methods.registry",
     "prepare": "ultr.preparation.log",
-    "read_layout": "ultr.data.layouts",
+    "read_layout": "ultr.datasets.layouts",
     "read_log": "ultr.preparation.log",
     "read_propensities": "ultr.bias.propensities",
-    "read_svmlight": "ultr.data.svmlight",
+    "read_svmlight": "ultr.datasets.svmlight",
     "simulate": "ultr.simulation.log",
 }
 

@@ -17,7 +17,7 @@ from benchmarks.contender import Showing
 from benchmarks.measurement import read
 
 from benchmarks import contender, peers
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.evaluation.judged import of_scores
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias import Cells, dispersion, document_dispersion, draw_clicks, group_dispersion
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
 

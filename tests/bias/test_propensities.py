@@ -10,7 +10,7 @@ from ultr import click_rate_propensities, read_propensities
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
 

@@ -23,7 +23,7 @@ from ultr.bias import (
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
 from ultr.simulation.log import simulate
 

@@ -11,7 +11,7 @@ from ultr.bias import GROUPINGS, RankTest, ScalarTest, scalar_test
 from ultr.bias.scalar_test import _Halves
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
 

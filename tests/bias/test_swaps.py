@@ -10,7 +10,7 @@ from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
 

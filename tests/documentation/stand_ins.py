@@ -14,8 +14,8 @@ from tests.cli.console import ultr
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.layouts import LAYOUTS
-from ultr.data.letor_like import letor_like
+from ultr.datasets.layouts import LAYOUTS
+from ultr.datasets.letor_like import letor_like
 from ultr.methods import Vectorization
 from ultr.simulation.log import simulate
 

@@ -12,7 +12,7 @@ from ultr.clicks.position_based import PositionBased
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization

@@ -8,7 +8,7 @@ import pytest
 from ultr.arrays import Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization

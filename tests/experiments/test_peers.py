@@ -13,8 +13,8 @@ from ultr.clicks.position_based import PositionBased
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.letor_like import letor_like
-from ultr.data.splits import Splits
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate
 from ultr.evaluation.judged import of_scores

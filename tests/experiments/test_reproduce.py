@@ -17,7 +17,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Evaluation
 from ultr.experiments.analyses.click_matrix import click_matrix

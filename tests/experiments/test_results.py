@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.experiments import tables
 from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run

@@ -15,7 +15,7 @@ import torch
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ExportError, OptionError
 from ultr.exporting import Export, Parity, export
 from ultr.exporting.graph import Entrance

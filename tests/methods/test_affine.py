@@ -9,7 +9,7 @@ import torch
 
 from ultr.clicks.trust_bias import TrustBias
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import click_fit, evaluate
 from ultr.methods import Affine, ClickBaseline, LabelBaseline
 from ultr.methods.network import Shape

@@ -18,7 +18,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator

@@ -11,7 +11,7 @@ import pytest
 from ultr.arrays import Doubles, Integers
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.evaluation import QueryLikelihoods
 from ultr.methods import Vectorization, load

@@ -7,8 +7,8 @@ import torch
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
 from ultr.data.scaling import FeatureScaling
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import OptionError
 from ultr.evaluation import evaluate
 from ultr.methods import DLA, ClickBaseline, LabelBaseline

@@ -10,8 +10,8 @@ import torch
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
 from ultr.data.scaling import FeatureScaling
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate
 from ultr.methods import ClickBaseline, PairDebias

@@ -12,7 +12,7 @@ from ultr.arrays import Doubles
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import click_fit, evaluate
 from ultr.methods import LabelBaseline, RegressionEM
 from ultr.methods.network import Shape

@@ -10,9 +10,9 @@ import torch
 from ultr.clicks.registry import click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.data.letor_like import letor_like
 from ultr.data.scaling import FeatureScaling
-from ultr.data.splits import Splits
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.methods.network import Shape

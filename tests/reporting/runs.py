@@ -11,8 +11,8 @@ import numpy as np
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import BiasFactor, ClickLog
-from ultr.data.letor_like import letor_like
-from ultr.data.splits import Splits
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.splits import Splits
 from ultr.methods import DLA, ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin

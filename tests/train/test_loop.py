@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ultr.data.click_log import ClickLog
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import ModelFileError, TrainingError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.train import loop, memory

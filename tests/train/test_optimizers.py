@@ -40,7 +40,7 @@ def test_they_step_as_those_of_torch_do_also_after_being_restored(ours: Any, tor
 def test_training_does_not_import_a_compiler() -> None:
     program = """
 import sys
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.methods import LabelBaseline
 splits = letor_like(train_queries=30, validation_queries=10, test_queries=10)
 for recipe in ("fast", "paper"):

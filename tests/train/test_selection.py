@@ -8,7 +8,7 @@ import torch
 
 from ultr.data.click_log import ClickLog
 from ultr.data.scaling import FeatureScaling
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError
 from ultr.methods import LabelBaseline, Vectorization
 from ultr.methods.network import Shape

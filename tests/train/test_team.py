@@ -20,7 +20,7 @@ from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator

@@ -13,7 +13,7 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
-    from ultr.data.splits import Splits
+    from ultr.datasets.splits import Splits
 
 PARTS = ("train", "validation", "test")
 
@@ -40,8 +40,8 @@ Features = Annotated[
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
     """The three parts of the data set that `--data` names; letor-like has a world for each seed."""
-    from ultr.data.layouts import LAYOUTS
-    from ultr.data.source import LETOR_LIKE, Source
+    from ultr.datasets.layouts import LAYOUTS
+    from ultr.datasets.source import LETOR_LIKE, Source
 
     name, given, _ = data.partition("=")
     if not given and Path(data).is_file():
@@ -56,7 +56,7 @@ def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
 def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: int | None = None) -> JudgedLists:
     """The judged lists that `--data` and `--part` name; a file is read whole."""
     if Path(data).is_file():
-        from ultr.data.cache import read_judged
+        from ultr.datasets.cache import read_judged
 
         return read_judged(data, features=features)
     checks.one_of("part", part, PARTS)

@@ -30,8 +30,8 @@ def rank(
 
     import numpy as np
 
-    from ultr.data.cache import read_judged
     from ultr.data.ragged import list_numbers
+    from ultr.datasets.cache import read_judged
     from ultr.files import new_file
 
     if out is not None and out.exists() and not overwrite:

@@ -162,8 +162,8 @@ def _judged(
     models: list[Model], given: str | None, fold: int | None, missing: list[str]
 ) -> tuple[JudgedLists | None, str]:
     """The judged lists that are given, or else the test part of the data set that chose weights or trained a bound."""
-    from ultr.data.layouts import LAYOUTS
-    from ultr.data.source import LETOR_LIKE
+    from ultr.datasets.layouts import LAYOUTS
+    from ultr.datasets.source import LETOR_LIKE
     from ultr.methods.origin import found_from
 
     sources: dict[tuple[str, int, int], bool] = {}

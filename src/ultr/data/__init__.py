@@ -1,1 +1,1 @@
-"""Values, readers and generators of data. No torch here."""
+"""The values that everything passes around, and how they are split and stored. No torch here."""

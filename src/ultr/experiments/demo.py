@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ultr.clicks.registry import click_model
-from ultr.data.letor_like import letor_like
+from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments import plots

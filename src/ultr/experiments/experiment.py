@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.errors import OptionError
 from ultr.experiments.board import Board
 from ultr.experiments.peers import PEERS

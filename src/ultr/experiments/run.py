@@ -14,8 +14,8 @@ from ultr.clicks.model import ClickModel
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.source import Source
-from ultr.data.splits import Splits
+from ultr.datasets.source import Source
+from ultr.datasets.splits import Splits
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.judged import of_scores
 from ultr.experiments.peers import PEERS

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ultr import checks
 from ultr.clicks.registry import CLICK_MODELS
-from ultr.data.layouts import LAYOUTS
-from ultr.data.source import LETOR_LIKE
+from ultr.datasets.layouts import LAYOUTS
+from ultr.datasets.source import LETOR_LIKE
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments.peers import PEERS

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Doubles
-from ultr.data.source import Source
+from ultr.datasets.source import Source
 from ultr.errors import DataError
 from ultr.experiments.peers import PEERS
 from ultr.experiments.run import Found, Run

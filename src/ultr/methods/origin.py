@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ultr.data.source import LETOR_LIKE
+from ultr.datasets.source import LETOR_LIKE
 
 
 class Origin(BaseModel):

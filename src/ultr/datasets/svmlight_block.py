@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ultr.arrays import Floats, Integers, Mask
-from ultr.data.svmlight_lines import LONGEST_QUERY_ID, Block, Limits, parse_lines
+from ultr.datasets.svmlight_lines import LONGEST_QUERY_ID, Block, Limits, parse_lines
 
 _NEWLINE, _SPACE, _HASH, _COLON, _ZERO = b"\n #:0"
 _MOST_DIGITS = 9

@@ -13,9 +13,9 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Floats, Integers
 from ultr.data.judged import JudgedLists
-from ultr.data.svmlight_block import parse_block
-from ultr.data.svmlight_lines import HIGHEST_LABEL, Block, Limits
-from ultr.data.text_blocks import BLOCK_BYTES, read_blocks
+from ultr.datasets.svmlight_block import parse_block
+from ultr.datasets.svmlight_lines import HIGHEST_LABEL, Block, Limits
+from ultr.datasets.text_blocks import BLOCK_BYTES, read_blocks
 from ultr.errors import DataError, OptionError
 
 MAX_FEATURE = 100_000
@@ -37,7 +37,7 @@ def read_svmlight(
     Features that a line leaves out are 0. Peak memory is about that of the result.
 
     Args:
-        path: The file, in the grammar of `ultr.data.svmlight_lines`.
+        path: The file, in the grammar of `ultr.datasets.svmlight_lines`.
         features: The number of columns; by default the highest feature id in the file.
         max_label: The highest grade of the data set, at most 31; by default the highest in the file.
         max_feature: The highest feature id to believe if `features` is not given.

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ultr.data.judged import JudgedLists
-from ultr.data.svmlight import read_svmlight
+from ultr.datasets.svmlight import read_svmlight
 from ultr.errors import UltrError
 from ultr.files import new_folder, read_json, write_json
 

@@ -8,7 +8,7 @@ import pytest
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
-from ultr.data.letor_like import (
+from ultr.datasets.letor_like import (
     FEWEST_FEATURES,
     GRADE_SHARES,
     KIND_SHARES,
@@ -18,7 +18,7 @@ from ultr.data.letor_like import (
     _Judge,
     letor_like,
 )
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 
 

@@ -15,7 +15,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.checks import integer
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
-from ultr.data.splits import Splits
+from ultr.datasets.splits import Splits
 from ultr.seeding import generator
 
 GRADE_SHARES = (0.26, 0.35, 0.29, 0.08, 0.02)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ultr import checks
-from ultr.data.cache import read_judged
 from ultr.data.judged import concatenate
-from ultr.data.splits import Splits
+from ultr.datasets.cache import read_judged
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz")

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ultr.data import cache
-from ultr.data.cache import default_cache, read_judged
 from ultr.data.judged import JudgedLists
-from ultr.data.svmlight import read_svmlight
+from ultr.datasets import cache
+from ultr.datasets.cache import default_cache, read_judged
+from ultr.datasets.svmlight import read_svmlight
 from ultr.errors import DataError
 
 TEXT = b"2 qid:7 1:0.5 3:4\n0 qid:7 1:0.25\n1 qid:b 2:3e2\n"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ultr.data.judged import JudgedLists
-from ultr.data.layouts import LAYOUTS, read_layout
-from ultr.data.splits import Splits
+from ultr.datasets.layouts import LAYOUTS, read_layout
+from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 
 PUBLISHED = {

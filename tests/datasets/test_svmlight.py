@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from ultr.data import text_blocks
 from ultr.data.judged import JudgedLists
-from ultr.data.svmlight import read_svmlight
-from ultr.data.svmlight_block import parse_ordinary
-from ultr.data.svmlight_lines import Block, Limits, parse_lines
+from ultr.datasets import text_blocks
+from ultr.datasets.svmlight import read_svmlight
+from ultr.datasets.svmlight_block import parse_ordinary
+from ultr.datasets.svmlight_lines import Block, Limits, parse_lines
 from ultr.errors import DataError, OptionError
 
 LIMITS = Limits(feature=1000, label=31)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ultr import checks
-from ultr.data.layouts import LAYOUTS, read_layout
-from ultr.data.letor_like import letor_like
-from ultr.data.splits import Splits
+from ultr.datasets.layouts import LAYOUTS, read_layout
+from ultr.datasets.letor_like import letor_like
+from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 
 LETOR_LIKE = "letor-like"
