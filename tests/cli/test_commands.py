@@ -292,7 +292,7 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
     command = ["compare", swapped / "raw", swapped / "vectors", "--log", swapped / "log"]
     text = ultr(*command).stdout
     assert "Compared on the 30 queries of the log that neither model was trained on." in text
-    for part in ("the lists as shown", "ranks better than raw clicks", "effective clicks", "foretells clicks"):
+    for part in ("the lists as shown", "ranks better than raw clicks", "effective clicks", "predicts clicks"):
         assert part in text.replace("\n", " ")
     content = json.loads(ultr(*command, "--json").stdout)
     answers = content["answers"]

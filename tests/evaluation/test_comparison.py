@@ -205,7 +205,7 @@ def test_models_are_compared_by_value_and_by_likelihood(small: Splits, small_log
     labels = LabelBaseline(**options).fit(small.train)
     with_labels = compare(labels, vectors, held_out, swaps=small_log)
     assert with_labels.likelihood.verdict == "cannot tell"
-    assert "A does not foretell these clicks" in with_labels.likelihood.reason
+    assert "A does not predict these clicks" in with_labels.likelihood.reason
 
 
 def test_input_that_does_not_fit_is_one_sentence() -> None:

@@ -52,11 +52,11 @@ def test_the_fit_is_that_of_the_measures_however_many_lists_are_taken_at_once(
 
 
 def test_a_log_without_a_click_is_one_data_error(small_log: ClickLog) -> None:
-    with pytest.raises(DataError, match="no click to foretell"):
+    with pytest.raises(DataError, match="no click to predict"):
         click_fit(Uniform(), replace(small_log, clicks=np.zeros_like(small_log.clicks)))
 
 
-def test_a_model_that_knows_positions_foretells_clicks_better(small_log: ClickLog) -> None:
+def test_a_model_that_knows_positions_predicts_clicks_better(small_log: ClickLog) -> None:
     train, held_out = small_log.split(0.3)
     blind = click_fit(ClickBaseline(hidden=(16,), steps=150).fit(train), held_out)
     seeing = click_fit(Vectorization(hidden=(16,), steps=150).fit(train), held_out)
@@ -75,7 +75,7 @@ def test_predicted_probabilities_add_up_to_the_clicks_of_an_impression(small_log
     )
 
 
-def test_a_ranker_trained_on_labels_does_not_foretell_clicks(small: Splits, small_log: ClickLog) -> None:
+def test_a_ranker_trained_on_labels_does_not_predict_clicks(small: Splits, small_log: ClickLog) -> None:
     ranker = LabelBaseline(hidden=(16,), steps=5).fit(small.train)
     with pytest.raises(OptionError, match="LabelBaseline does not model clicks"):
         click_fit(ranker, small_log)

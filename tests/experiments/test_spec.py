@@ -129,7 +129,7 @@ def test_an_experiment_without_a_quick_form_says_so(tmp_path: Path) -> None:
         (
             'analysis = "table"\nclicks = ["trust"]',
             'analysis = "selection"\nvalidation = ["clicks"]\n[[methods]]\nlabel = "L"\nmethod = "label"',
-            "which label does not foretell",
+            "which label does not predict",
         ),
         ('analysis = "table"', 'analysis = "projection"', "does not go with the method click"),
         ('method = "click"', 'method = "xgboost"\noptions = { trees = "many" }', "trees must be an integer"),

@@ -50,7 +50,7 @@ class Entanglement:
                 [
                     f"a linear function of the features explains {max(share, 0):.0%} of where documents stand on pages "
                     f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}",
-                    "a model can then hide position bias in relevance, and still foretell every click"
+                    "a model can then hide position bias in relevance, and still predict every click"
                     if verdict is not Verdict.GOOD
                     else "",
                 ]

@@ -37,7 +37,7 @@ class Assumption:
             wrong = (
                 f"Positions bias documents in more than one way (p = {p:.2f}), so one propensity for each position "
                 "does not describe these clicks: differences in value are off in size and may name the worse ranker, "
-                "above all with given propensities, and the one that foretells clicks better need not rank better."
+                "above all with given propensities, and the one that predicts clicks better need not rank better."
             )
             return cls(True, p, wrong)
         power = found.test.power or 0.0

@@ -1,8 +1,8 @@
 """Which of two rankers is better, by a click log alone, and whether that can be told at all.
 
 Two questions are answered apart. The counterfactual value says which one *ranks* better, as far as the position-based
-model holds and the propensities are known. The likelihood of the log's clicks says which one *foretells clicks* better,
-which needs neither, but does not prove a better ranking: a model may foretell clicks well because it knows the bias.
+model holds and the propensities are known. The likelihood of the log's clicks says which one *predicts clicks* better,
+which needs neither, but does not prove a better ranking: a model may predict clicks well because it knows the bias.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ QUESTIONS = {
     "value": "ranks better than {a}",
     "value_against_shown": "ranks better than the lists as shown",
     "value_against_raw_clicks": "ranks better than raw clicks",
-    "likelihood": "foretells clicks and skips better than {a}",
-    "list_likelihood": "foretells which of a list is clicked better than {a}",
+    "likelihood": "predicts clicks and skips better than {a}",
+    "list_likelihood": "predicts which of a list is clicked better than {a}",
 }
 """What each answer of a comparison is about, the second ranker being the subject."""
 
@@ -285,17 +285,17 @@ def _beside_raw_clicks(
 def _likelihood_answers(
     a: Any, b: Any, log: ClickLog, *, names: tuple[str, str], level: float, seed: int
 ) -> tuple[Answer, Answer]:
-    """Which one foretells the log's clicks better: clicks and skips one by one, and clicks among their lists."""
+    """Which one predicts the log's clicks better: clicks and skips one by one, and clicks among their lists."""
     first, second = names
     fits = []
     for name, ranker in zip(names, (a, b), strict=True):
         if not hasattr(ranker, "click_shares"):
-            unknown = Answer(CANNOT_TELL, f"{name} does not foretell clicks")
+            unknown = Answer(CANNOT_TELL, f"{name} does not predict clicks")
             return unknown, unknown
         try:
             fits.append(QueryLikelihoods.of(ranker, log))
         except (OptionError, DataError) as error:
-            unknown = Answer(CANNOT_TELL, f"{name} does not foretell these clicks: {error}")
+            unknown = Answer(CANNOT_TELL, f"{name} does not predict these clicks: {error}")
             return unknown, unknown
     by_document = fits[1].against(fits[0], level=level, seed=seed)
     by_list = fits[1].against_in_lists(fits[0], level=level, seed=seed)

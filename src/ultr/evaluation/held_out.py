@@ -41,9 +41,9 @@ class ClickFit:
 
 
 def click_fit(ranker: ClickPredictor, log: ClickLog) -> ClickFit:
-    """How well a ranker foretells the clicks of a log it was not trained on."""
+    """How well a ranker predicts the clicks of a log it was not trained on."""
     if not log.clicks.any():
-        raise DataError("the log has no click to foretell; evaluate on one that has")
+        raise DataError("the log has no click to predict; evaluate on one that has")
     probabilities, shares = ranker.click_probabilities(log), ranker.click_shares(log)
     surprise, shown = (np.zeros(int(log.factors[0].values.max()) + 1) for _ in range(2))
     in_lists, clicked = 0.0, 0

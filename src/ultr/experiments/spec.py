@@ -216,7 +216,7 @@ class Spec(_Table):
             raise OptionError('analysis selection needs validation = ["clicks"] and nDCG@10 among the measures')
         for contender in self.contenders():
             if contender.method not in METHODS or contender.method == "label":
-                raise OptionError(f"analysis selection chooses by clicks, which {contender.method} does not foretell")
+                raise OptionError(f"analysis selection chooses by clicks, which {contender.method} does not predict")
             if contender.options.get("dimension") == "auto":
                 raise OptionError("analysis selection tries dimension = 'auto' on the dimensions that are given")
 

@@ -1,4 +1,4 @@
-"""What the networks of all methods share: their sizes, and how they foretell clicks."""
+"""What the networks of all methods share: their sizes, and how they predict clicks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Shape:
 
 
 class ClickNetwork(nn.Module, ABC):
-    """A network that foretells clicks and scores candidates.
+    """A network that predicts clicks and scores candidates.
 
     A score is made in two steps, so that it can be had in every form that lists come in, padded, flat or one document
     at a time: what a document is by itself, and what its list makes of that. By default a network knows of clicks only

@@ -58,7 +58,7 @@ class VectorNetwork(ClickNetwork):
         return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
 
     def base_loss(self, batch: Batch) -> Tensor:
-        """How badly the base network foretells the observation embeddings, which it does not change, [lists]."""
+        """How badly the base network predicts the observation embeddings, which it does not change, [lists]."""
         mean, log_variance = self.base_distribution(batch.features)
         target = self.observation(batch.factors).detach()
         return batch.pad(gaussian_loss(mean, log_variance, target)).sum(dim=-1)
@@ -130,7 +130,7 @@ class Vectorization(Estimator):
 
         L = - sum_i c_i log softmax_i( r(x_i) . o(t_i) )
 
-    Stage 2 fixes o and trains a base network that foretells, with its uncertainty, under which observation
+    Stage 2 fixes o and trains a base network that predicts, with its uncertainty, under which observation
     embedding a document is likely to be seen:
 
         L = 1/2 sum_i sum_k [ (mu_k(x_i) - o_k(t_i))^2 / sigma_k^2(x_i) + log sigma_k^2(x_i) ] + lambda |theta_v|^2

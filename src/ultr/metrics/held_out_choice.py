@@ -1,4 +1,4 @@
-"""Which of several models of growing size to take, by how well they foretell the same held-out clicks."""
+"""Which of several models of growing size to take, by how well they predict the same held-out clicks."""
 
 from __future__ import annotations
 

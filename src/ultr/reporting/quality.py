@@ -97,11 +97,11 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
         numbers[model.name] = {"list_log_likelihood": vars(likelihood), "perplexity": fit.perplexity}
     text = (
         f"There are no judged lists, so clicks must tell, on {part}. A click counts among the documents of its list; "
-        "higher is better, and a perplexity of 1 would be perfect. A model may foretell clicks well because it knows "
+        "higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it knows "
         "the bias, so this alone does not prove a better ranking."
     )
     rival = _rival(material)
-    section = Section(TITLE, text=text, tables=[Table("clicks foretold, 95 % intervals over queries", rows)])
+    section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
         return Part("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
