@@ -20,7 +20,7 @@ import torch
 from benchmarks.child import ONE_THREAD, measure
 from benchmarks.measurement import Measurement, write
 from benchmarks.training import BATCH, HIDDEN, random_log
-from ultr.train.recipe import RECIPES
+from ultr.relevance.recipe import RECIPES
 
 START, LISTS = 20, 180 * BATCH
 """Steps of the shorter training, and lists that the longer one learns from besides."""

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.measurement import Measurement, write
-from ultr import ClickBaseline, JudgedLists, Vectorization, click_model, export, simulate
+from ultr import MLP, ClickBaseline, JudgedLists, Vectorization, click_model, export, simulate
 from ultr.arrays import Floats, Integers
 from ultr.methods.estimator import Estimator
 from ultr.scoring import Scorer
@@ -71,10 +71,11 @@ def _scorers(features: int, threads: int) -> dict[str, Scorer]:
         features=random.normal(size=(400, features)), labels=random.integers(3, size=400), offsets=range(0, 401, 20)
     )
     log = simulate(lists, click_model("trust"), impressions=1_000)
+    step = MLP(steps=1)
     rankers: dict[str, Estimator] = {
-        "scalar": ClickBaseline(steps=1),
-        "base vector": Vectorization(steps=1),
-        "paper's base network": Vectorization(steps=1, base_hidden=PAPER_BASE),
+        "scalar": ClickBaseline(relevance=step),
+        "base vector": Vectorization(relevance=step),
+        "paper's base network": Vectorization(relevance=step, base_hidden=PAPER_BASE),
     }
     scorers = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -29,11 +29,13 @@ from ultr.data.click_log import ClickLog, position_factor
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import METHODS
-from ultr.methods.network import Shape
-from ultr.train.inputs import Inputs
+from ultr.methods.factors import factors_of
+from ultr.methods.options import estimator
+from ultr.relevance.inputs import Inputs
+from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.recipe import RECIPES
+from ultr.train.allocator import keep_freed_memory
 from ultr.train.loop import train_step
-from ultr.train.memory import keep_freed_memory
-from ultr.train.recipe import RECIPES
 from ultr.train.sampler import ListSampler
 
 HIDDEN, SHOWN, DIMENSION, LISTS, IMPRESSIONS = (512, 256, 128), 10, 3, 2_000, 100
@@ -111,22 +113,22 @@ def multiply(case: Case) -> Callable[[], None]:
 
 def step(case: Case, log: ClickLog) -> Callable[[], None]:
     """One step of the loop, from drawing lists to moving weights."""
-    method = METHODS[case.method](**case.options())
+    method = estimator(METHODS[case.method], case.options())
     data = judged(log) if method.learns_from is JudgedLists else log
-    lists = method.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
-    network = method.build(Shape(case.features, (SHOWN,)), torch.Generator().manual_seed(0)).requires_grad_(False)
-    stage = method.stages(network, lists)[0]
-    for module in stage.modules:
-        module.requires_grad_(True)
+    inputs = Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features)))
+    lists = method.training_lists(data, inputs)
+    model = method.build(case.features, factors_of(data), seed=0)
+    stage = method.stages(model.objective, lists, 1)[0]
+    model.train_only(stage)
     if stage.begin is not None:
-        stage.begin()
+        stage.begin(model.by_name)
     recipe = RECIPES["fast"]
-    optimizer = recipe.build_optimizer(network, recipe.learning_rate, steps_a_pass=lists.steps_a_pass(case.batch))
-    sampler, steps = ListSampler(lists.weights, case.batch, seed=0, purpose="benchmark"), count()
+    optimizer = recipe.build_optimizer(model, steps_per_epoch=lists.steps_per_epoch(case.batch))
+    sampler, steps = ListSampler(lists.impressions, case.batch, seed=0, purpose="benchmark"), count()
 
     def run() -> None:
         batch = lists.batch(sampler(next(steps)))
-        train_step(stage, batch, optimizer, clip_norm=recipe.clip_norm, precision=case.precision)
+        train_step(model, stage, batch, optimizer, clip_norm=recipe.clip_norm, precision=case.precision)
 
     return run
 

@@ -19,6 +19,7 @@ from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.methods.vectorization import Vectorization
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank
+from ultr.relevance import MLP
 from ultr.simulation.log import simulate
 
 GRADES = (GREY, PURPLE, BLUE, GREEN, ORANGE)
@@ -205,7 +206,7 @@ def _learned() -> tuple[Vectorization, Doubles, Doubles, Doubles]:
     """A small model with two dimensions, and relevance vectors, labels and base vectors of test queries."""
     data = letor_like(train_queries=600, validation_queries=50, test_queries=100)
     log = simulate(data.train, TrustBias(), impressions=600_000, svm_share=0.05, rankings=4, noise=0.5)
-    ranker = Vectorization(dimension=2, hidden=(64, 32), steps=400).fit(log, validation=data.validation)
+    ranker = Vectorization(dimension=2, relevance=MLP(hidden=(64, 32), steps=400)).fit(log, validation=data.validation)
     relevance = ranker.relevance_embeddings(data.test.features).astype(np.float64)
     base = ranker.base_vectors(data.test.features, data.test.offsets).astype(np.float64)
     return ranker, relevance, data.test.labels.astype(np.float64), base

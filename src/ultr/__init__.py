@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from ultr.methods.inverse_propensity import InversePropensity
     from ultr.methods.label_baseline import LabelBaseline
     from ultr.methods.pair_debias import PairDebias
+    from ultr.methods.ranker import Ranker
     from ultr.methods.registry import load
     from ultr.methods.regression_em import RegressionEM
+    from ultr.methods.two_tower import TwoTower
     from ultr.methods.vectorization import Vectorization
     from ultr.preparation.log import prepare, read_log
+    from ultr.relevance.mlp import MLP
     from ultr.simulation.log import simulate
 
 _HOMES = {
@@ -50,8 +53,11 @@ _HOMES = {
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
+    "MLP": "ultr.relevance.mlp",
     "PairDebias": "ultr.methods.pair_debias",
+    "Ranker": "ultr.methods.ranker",
     "RegressionEM": "ultr.methods.regression_em",
+    "TwoTower": "ultr.methods.two_tower",
     "Vectorization": "ultr.methods.vectorization",
     "click_model": "ultr.clicks.registry",
     "click_rate_propensities": "ultr.bias.propensities",
@@ -72,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "DLA",
+    "MLP",
     "Affine",
     "ClickBaseline",
     "ClickLog",
@@ -79,7 +86,9 @@ __all__ = [
     "JudgedLists",
     "LabelBaseline",
     "PairDebias",
+    "Ranker",
     "RegressionEM",
+    "TwoTower",
     "Vectorization",
     "__version__",
     "click_model",

@@ -2,11 +2,14 @@
 
     UltrError                 anything a user can mend; the command line prints it and exits with 2
     ├── OptionError           an argument or option with a value that does not fit
+    │   └── NotFittedError    an estimator that was asked for its ranker before `fit`
     ├── DataError             a file, folder or array with content that cannot be used
     │   └── ModelFileError    a model or checkpoint folder that is damaged or does not fit
     ├── TrainingError         training had to stop (a loss that is not finite)
     ├── ExportError           an exported ranker scores otherwise than the model
     └── MissingExtraError     a part of ultr whose optional dependencies are not installed
+
+    UltrWarning               a result that is right, but not what one might take it for
 
 Messages are one sentence: what is wrong, where, and what to do about it.
 """
@@ -20,6 +23,10 @@ class UltrError(Exception):
 
 class OptionError(UltrError, ValueError):
     """An argument or option has a value that does not fit."""
+
+
+class NotFittedError(OptionError, AttributeError):
+    """An estimator was asked for its ranker before `fit`."""
 
 
 class DataError(UltrError, ValueError):
@@ -40,3 +47,7 @@ class ExportError(UltrError, RuntimeError):
 
 class MissingExtraError(UltrError, ImportError):
     """The optional dependencies of a part of ultr are not installed."""
+
+
+class UltrWarning(UserWarning):
+    """A result is right, but not what one might take it for."""

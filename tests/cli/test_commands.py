@@ -13,8 +13,9 @@ import pytest
 from tests.cli.console import ultr
 
 from ultr.bias import SwapTable, click_rate_propensities, pivot
-from ultr.data.click_log import ClickLog
+from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.methods import METHODS, load
+from ultr.methods.options import types
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
 
@@ -41,7 +42,7 @@ def candidates(model: Path) -> Path:
         f"{random.integers(5)} qid:{query} " + " ".join(f"{i + 1}:{random.normal():.4f}" for i in range(64))
         for query in (7, 7, 7, 9, 9)
     ]
-    assert len(ranker.feature_names_) == 64
+    assert len(ranker.feature_names) == 64
     path = model.with_name("candidates.txt")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -102,10 +103,10 @@ def test_a_dimension_is_chosen_and_the_candidates_are_shown(log: Path, tmp_path:
     text = ultr(*arguments, "--out", tmp_path / "model").stdout
     assert "the smallest that no larger one beats" in text
     marked = [line.split()[0] for line in text.splitlines() if line.split()[2:3] == ["chosen"]]
-    assert marked == [str(load(tmp_path / "model").choices()["dimension"])]
+    assert marked == [str(load(tmp_path / "model").choices["dimension"])]
     again = json.loads(ultr(*arguments, "--out", tmp_path / "again", "--json").stdout)
     assert [each["dimension"] for each in again["choices"]["candidates"]] == [1, 2, 3, 4, 5]
-    assert load(tmp_path / "model").choices() == again["choices"]
+    assert load(tmp_path / "model").choices == again["choices"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "model"]
 
 
@@ -192,7 +193,7 @@ def test_an_experiment_without_training_prints_and_writes_its_tables(tmp_path: P
 def test_labels_are_learned_from_data(tmp_path: Path) -> None:
     arguments = ["--data", "letor-like=40", "--steps", 5, "--set", "hidden=16"]
     ultr("train", "label", *arguments, "--out", tmp_path / "model")
-    assert load(tmp_path / "model").history_[-1].value is not None
+    assert load(tmp_path / "model").history[-1].value is not None
 
 
 def test_a_run_killed_with_sigkill_and_started_again_ends_with_the_same_weights(log: Path, tmp_path: Path) -> None:
@@ -211,6 +212,20 @@ def test_a_run_killed_with_sigkill_and_started_again_ends_with_the_same_weights(
     whole, resumed = (tmp_path / name / "weights.safetensors" for name in ("whole", "killed"))
     assert whole.read_bytes() == resumed.read_bytes()
     assert not checkpoint.exists()
+
+
+def test_a_factor_that_a_method_leaves_out_is_named_in_one_line(log: Path, tmp_path: Path) -> None:
+    whole = ClickLog.load(log)
+    devices = np.repeat(np.arange(whole.lists) % 2, whole.lengths).astype(np.int32)
+    device = BiasFactor("device", devices, ("phone", "desktop"))
+    replace(whole, factors=(*whole.factors, device)).save(tmp_path / "log")
+    train = ["--log", tmp_path / "log", "--steps", 2, "--set", "hidden=4"]
+    said = ultr("train", "dla", *train, "--out", tmp_path / "dla").stderr
+    (line,) = [line for line in said.splitlines() if "'device'" in line]
+    assert line.startswith("ultr: ")
+    assert load(tmp_path / "dla").learned_factors == ("position",)
+    assert "'device'" not in ultr("train", "two-tower", *train, "--out", tmp_path / "towers").stderr
+    assert load(tmp_path / "towers").learned_factors == ("position", "device")
 
 
 def test_methods_are_listed_with_what_they_learn_from() -> None:
@@ -235,10 +250,13 @@ def test_a_method_is_shown_with_its_paper_and_every_option() -> None:
     assert "WSDM 2017" in text
     assert "propensities: tuple[float, ...] | None = None" in text
     assert "estimator: str = 'all-pairs'" in text
-    assert "Sizes of the relevance network's hidden layers." in text
+    assert "Options of the relevance model mlp, for --set or as arguments of MLP:" in text
+    assert "Sizes of the hidden layers." in text
     for name, kind in METHODS.items():
-        shown = json.loads(ultr("methods", name, "--json").stdout)["options"]
-        assert {option["name"] for option in shown} == set(kind().get_params())
+        shown = json.loads(ultr("methods", name, "--json").stdout)
+        listed = [*shown["options"], *shown["relevance"]["mlp"]]
+        assert len(listed) == len(types(kind))
+        assert {option["name"] for option in listed} == set(types(kind))
     (penalty,) = [
         option
         for option in json.loads(ultr("methods", "vectorization", "--json").stdout)["options"]
@@ -270,10 +288,10 @@ def test_propensities_come_from_a_file_a_randomised_log_or_the_command_line(
     ultr(*train, "--propensities", file, "--out", tmp_path / "file")
     ultr(*train, "--set", f"propensities={','.join(map(str, given))}", "--out", tmp_path / "line")
     ultr(*train, "--propensities", random_log, "--out", tmp_path / "log")
-    assert load(tmp_path / "file").get_params()["propensities"] == given
-    assert load(tmp_path / "line").get_params()["propensities"] == given
+    assert tuple(load(tmp_path / "file").options["propensities"]) == given
+    assert tuple(load(tmp_path / "line").options["propensities"]) == given
     rates = click_rate_propensities(ClickLog.load(random_log))
-    assert load(tmp_path / "log").get_params()["propensities"] == tuple(rates.tolist())
+    assert load(tmp_path / "log").options["propensities"] == rates.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -343,7 +361,7 @@ def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: P
         out = tmp_path / by
         train = ["train", "click", "--log", tmp_path / "timed", "--hold-out", by, "--steps", 2, "--set", "hidden=4"]
         ultr(*train, "--out", out)
-        assert load(out).data_fingerprint_ == timed.split(0.1, by=by)[0].fingerprint()
+        assert load(out).data_fingerprint == timed.split(0.1, by=by)[0].fingerprint()
         ultr(*train, "--seed", 1, "--out", out.with_name(f"{by}-again"))
     compare = ["compare", "--log", tmp_path / "timed"]
     assert "the end of the log that neither" in ultr(*compare, tmp_path / "time", tmp_path / "time-again").stdout

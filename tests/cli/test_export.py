@@ -9,13 +9,14 @@ from tests.cli.console import ultr
 
 from ultr.data.click_log import ClickLog
 from ultr.methods import Vectorization, load
+from ultr.relevance import MLP
 from ultr.scoring import Scorer
 
 
 @pytest.fixture(scope="module")
 def model(small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export") / "model"
-    Vectorization(dimension=2, hidden=(8,), base_hidden=(4,), steps=5).fit(small_log).save(folder)
+    Vectorization(relevance=MLP(hidden=(8,), steps=5), dimension=2, base_hidden=(4,)).fit(small_log).save(folder)
     return folder
 
 

@@ -17,6 +17,7 @@ from ultr.data.click_log import ClickLog
 from ultr.datasets.layouts import LAYOUTS
 from ultr.datasets.letor_like import letor_like
 from ultr.methods import Vectorization
+from ultr.relevance import MLP
 from ultr.simulation.log import simulate
 
 
@@ -47,7 +48,7 @@ def model(folder: str) -> None:
     """A ranker of 64 features, hardly trained."""
     data = letor_like(train_queries=100, validation_queries=1, test_queries=1)
     log = simulate(data.train, click_model("trust"), impressions=5_000)
-    Vectorization(dimension=2, hidden=(16,), steps=5).fit(log).save(folder)
+    Vectorization(relevance=MLP(hidden=(16,), steps=5), dimension=2).fit(log).save(folder)
 
 
 def raw_log(*files: str, pages: int = 200, **names: str) -> None:

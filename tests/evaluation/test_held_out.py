@@ -13,6 +13,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.metrics import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
+from ultr.relevance import MLP
 
 
 class Uniform:
@@ -58,35 +59,33 @@ def test_a_log_without_a_click_is_one_data_error(small_log: ClickLog) -> None:
 
 def test_a_model_that_knows_positions_predicts_clicks_better(small_log: ClickLog) -> None:
     train, held_out = small_log.split(0.3)
-    blind = click_fit(ClickBaseline(hidden=(16,), steps=150).fit(train), held_out)
-    seeing = click_fit(Vectorization(hidden=(16,), steps=150).fit(train), held_out)
+    blind = click_fit(ClickBaseline(relevance=MLP(hidden=(16,), steps=150)).fit(train), held_out)
+    seeing = click_fit(Vectorization(relevance=MLP(hidden=(16,), steps=150)).fit(train), held_out)
     assert seeing.list_log_likelihood > blind.list_log_likelihood
     assert 1 < seeing.perplexity < 2
 
 
 def test_predicted_probabilities_add_up_to_the_clicks_of_an_impression(small_log: ClickLog) -> None:
-    ranker = Vectorization(hidden=(16,), steps=50).fit(small_log)
+    ranker = Vectorization(relevance=MLP(hidden=(16,), steps=50)).fit(small_log).ranker_
     totals = np.bincount(ragged.list_numbers(small_log.offsets), ranker.click_shares(small_log))
     np.testing.assert_allclose(totals, 1, rtol=1e-9)
-    expected = np.minimum(ranker.click_shares(small_log) * ranker.clicks_per_impression_, 1)
+    expected = np.minimum(ranker.click_shares(small_log) * ranker.clicks_per_impression, 1)
     np.testing.assert_allclose(ranker.click_probabilities(small_log), expected)
-    assert ranker.clicks_per_impression_ == pytest.approx(
-        small_log.clicks.sum() / small_log.impressions.sum(), rel=1e-5
-    )
+    assert ranker.clicks_per_impression == pytest.approx(small_log.clicks.sum() / small_log.impressions.sum(), rel=1e-5)
 
 
 def test_a_ranker_trained_on_labels_does_not_predict_clicks(small: Splits, small_log: ClickLog) -> None:
-    ranker = LabelBaseline(hidden=(16,), steps=5).fit(small.train)
-    with pytest.raises(OptionError, match="LabelBaseline does not model clicks"):
+    ranker = LabelBaseline(relevance=MLP(hidden=(16,), steps=5)).fit(small.train)
+    with pytest.raises(OptionError, match="a ranker by the method label does not model clicks"):
         click_fit(ranker, small_log)
 
 
 def test_a_log_with_other_features_or_levels_is_refused(small_log: ClickLog) -> None:
-    ranker = ClickBaseline(hidden=(16,), steps=5).fit(small_log)
+    ranker = ClickBaseline(relevance=MLP(hidden=(16,), steps=5)).fit(small_log)
     fewer = replace(small_log, features=small_log.features[:, :9], feature_names=small_log.feature_names[:9])
     renamed = replace(small_log, factors=(replace(small_log.factors[0], levels=tuple("abcdefghij")),))
     for log in (fewer, renamed):
         with pytest.raises(DataError, match="other features, bias factors or levels"):
             click_fit(ranker, log)
     with pytest.raises(DataError, match="bias factors and levels of the training log"):
-        ClickBaseline(hidden=(16,), steps=5).fit(small_log, validation=renamed)
+        ClickBaseline(relevance=MLP(hidden=(16,), steps=5)).fit(small_log, validation=renamed)

@@ -19,7 +19,7 @@ def test_the_demo_writes_log_models_table_plot_and_report(tmp_path: Path) -> Non
     assert (tmp_path / "demo" / "results.md").read_text().count("\n") == 6
     assert (tmp_path / "demo" / "demo.png").stat().st_size > 10_000
     assert (tmp_path / "demo" / "demo.svg").read_text().startswith("<?xml")
-    assert load(tmp_path / "demo" / "vectorization-3").get_params()["dimension"] == 3
+    assert load(tmp_path / "demo" / "vectorization-3").options["dimension"] == 3
     assert any("ClickLog" in line for line in said)
     assert "Report on" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
-    assert load(tmp_path / "demo" / "click").data_fingerprint_ == ClickLog.load(tmp_path / "demo" / "log").fingerprint()
+    assert load(tmp_path / "demo" / "click").data_fingerprint == ClickLog.load(tmp_path / "demo" / "log").fingerprint()

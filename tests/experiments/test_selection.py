@@ -89,7 +89,7 @@ def test_every_criterion_is_that_of_the_kept_models_on_what_they_did_not_learn_f
     scene = scene_of(outcomes[0].run)
     trained, queries = scene.split()
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
-    assert {ranker.data_fingerprint_ for ranker in rankers.values()} == {trained.fingerprint()}
+    assert {ranker.data_fingerprint for ranker in rankers.values()} == {trained.fingerprint()}
     for label, ranker in rankers.items():
         fit = click_fit(ranker, queries)
         assert trial.criteria[f"likelihood in lists, {QUERIES}"][label] == pytest.approx(fit.list_log_likelihood)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from ultr.data.judged import JudgedLists
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ExportError, OptionError
 from ultr.exporting import Export, Parity, export
-from ultr.exporting.graph import Entrance
 from ultr.methods import METHODS, ClickBaseline, Vectorization
 from ultr.methods.estimator import Estimator
+from ultr.relevance import MLP, Preprocessing
 from ultr.scoring import Scorer
 
-SMALL: dict[str, Any] = {"hidden": (16, 8), "steps": 40, "evaluate_every": 10, "batch_size": 32}
+RELEVANCE = MLP(hidden=(16, 8), steps=40, batch_size=32)
+SMALL: dict[str, Any] = {"relevance": RELEVANCE, "evaluate_every": 10}
 Doubles = npt.NDArray[np.float64]
 WAYS: dict[str, dict[str, Any]] = {
     "lists": {"form": "lists"},
@@ -54,13 +56,14 @@ def files(exports: dict[str, Export], folder: Path) -> dict[str, Path]:
 
 def _network(weights: dict[str, torch.Tensor], name: str, inputs: Doubles, *, normalise: bool) -> Doubles:
     """A multi-layer perceptron by its definition, in double precision."""
-    layers = sorted({key.split(".")[2] for key in weights if key.startswith(f"{name}.layers")}, key=int)
+    place = f"models.{name}.layers.linear"
+    layers = sorted({key.split(".")[4] for key in weights if key.startswith(place)}, key=int)
     values = inputs
     for number in layers:
         if number != "0":
             values = np.where(values > 0, values, np.expm1(np.minimum(values, 0)))
             values = _normalised(values) if normalise else values
-        weight, bias = (weights[f"{name}.layers.{number}.{part}"].double().numpy() for part in ("weight", "bias"))
+        weight, bias = (weights[f"{place}.{number}.{part}"].double().numpy() for part in ("weight", "bias"))
         values = values @ weight.T + bias
     return values
 
@@ -73,13 +76,14 @@ def _normalised(values: Doubles) -> Doubles:
 
 def _relevance_and_base(ranker: Vectorization, features: npt.NDArray[Any], offsets: Any) -> tuple[Doubles, Doubles]:
     """r(x) of each candidate and the base vector of each query, from the formulas of the paper."""
-    low, high = (values.astype(np.float64) for values in (ranker.scaling_.minimum, ranker.scaling_.maximum))
+    scaling = ranker.ranker_.scaling
+    low, high = (values.astype(np.float64) for values in (scaling.minimum, scaling.maximum))
     spread = np.where(high > low, high - low, np.inf)
     inputs = _normalised((features - (low + high) / 2) * 2 / spread)
-    weights = ranker.network_.state_dict()
+    weights = ranker.ranker_.model.state_dict()
     relevance = _network(weights, "relevance", inputs, normalise=True)
     mean, log_variance = np.split(_network(weights, "base", inputs, normalise=False), 2, axis=1)
-    centre, unit = (weights[name].double().numpy() for name in ("centre", "spread"))
+    centre, unit = (weights[f"objective.{name}"].double().numpy() for name in ("centre", "spread"))
     mean, precision = centre + unit * mean, np.exp(-log_variance) / unit**2
     bases = [(mean[a:b] * precision[a:b]).sum(axis=0) / precision[a:b].sum(axis=0) for a, b in pairwise(offsets)]
     return relevance, np.array(bases)
@@ -97,7 +101,7 @@ def test_a_graph_projects_on_the_base_vector_of_the_paper(
 def test_pointwise_projects_on_the_mean_base_vector_of_training_lists(
     files: dict[str, Path], ranker: Vectorization, small: Splits
 ) -> None:
-    sample = ranker.sample_
+    sample = ranker.ranker_.sample
     assert sample is not None
     _, bases = _relevance_and_base(ranker, sample.features, sample.offsets)
     relevance, _ = _relevance_and_base(ranker, small.test.features, small.test.offsets)
@@ -158,8 +162,9 @@ def test_padding_changes_nothing_and_sorts_last(files: dict[str, Path]) -> None:
 def test_every_method_can_be_exported(
     method: type[Estimator], small: Splits, pair_log: ClickLog, tmp_path: Path
 ) -> None:
-    options = {name: value for name, value in SMALL.items() if name != "steps"} | {"steps": 5}
-    fitted = method(**options).fit(small.train if method.learns_from is JudgedLists else pair_log)
+    fitted = method(relevance=replace(RELEVANCE, steps=5), evaluate_every=10).fit(
+        small.train if method.learns_from is JudgedLists else pair_log
+    )
     written = export(fitted, tmp_path / "model.onnx", form="flat", lists=small.test)
     assert written.parity.documents == small.test.documents
     assert written.parity.kendall_tau == pytest.approx(1, abs=1e-3)
@@ -197,10 +202,10 @@ def test_few_features_are_not_normalised_in_the_graph_either(tmp_path: Path) -> 
 def test_a_graph_that_disagrees_is_not_written(
     ranker: Vectorization, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(self: Entrance, features: torch.Tensor) -> torch.Tensor:
+    def wrong(self: Preprocessing, features: torch.Tensor) -> torch.Tensor:
         return features * self.factor
 
-    monkeypatch.setattr(Entrance, "forward", wrong)
+    monkeypatch.setattr(Preprocessing, "forward", wrong)
     with pytest.raises(ExportError, match="disagrees with the model"):
         export(ranker, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
@@ -251,6 +256,12 @@ def test_the_card_names_the_model_folder_it_came_from(
     assert (card.model_digest, card.data_fingerprint) == (manifest.weights_digest, manifest.data_fingerprint)
 
 
+def test_a_ranker_exports_itself(ranker: Vectorization, files: dict[str, Path], tmp_path: Path) -> None:
+    written = ranker.ranker_.export(tmp_path / "own.onnx", form="flat")
+    assert written.card.method == "vectorization"
+    assert (tmp_path / "own.onnx").read_bytes() == files["flat"].read_bytes()
+
+
 def test_a_file_is_not_overwritten_unasked(ranker: Vectorization, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_text("mine")
@@ -260,8 +271,7 @@ def test_a_file_is_not_overwritten_unasked(ranker: Vectorization, tmp_path: Path
 
 
 def test_a_model_without_sample_asks_for_candidates(small_log: ClickLog, tmp_path: Path) -> None:
-    ranker = ClickBaseline(**SMALL).fit(small_log)
-    ranker.sample_ = None
+    ranker = replace(ClickBaseline(**SMALL).fit(small_log).ranker_, sample=None)
     with pytest.raises(OptionError, match="give some"):
         export(ranker, tmp_path / "model.onnx")
 

@@ -6,13 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.relevance.documents import blank_documents
+from torch import Tensor
 
 from ultr.clicks.trust_bias import TrustBias
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import click_fit, evaluate
 from ultr.methods import Affine, ClickBaseline, LabelBaseline
-from ultr.methods.network import Shape
+from ultr.methods.affine import AffineObjective
+from ultr.methods.estimator import Estimator
+from ultr.relevance import MLP
+from ultr.relevance.mlp import Network
 from ultr.simulation.log import simulate
 from ultr.train.lists import Batch
 
@@ -21,8 +26,8 @@ POSITIONS, CLICKS = np.array([0, 1, 2, 0, 1]), np.array([1, 0, 0, 0, 1])
 
 
 @pytest.fixture
-def network() -> Any:
-    built = Affine(hidden=(8,)).build(Shape(5, (3,)), torch.Generator().manual_seed(0)).double()
+def objective() -> AffineObjective:
+    built = AffineObjective(3).double()
     built.relevant_rates.copy_(torch.from_numpy(RELEVANT))
     built.other_rates.copy_(torch.from_numpy(OTHER))
     return built
@@ -31,79 +36,93 @@ def network() -> Any:
 @pytest.fixture
 def batch() -> Batch:
     return Batch(
-        features=torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        documents=blank_documents(5),
         factors=torch.from_numpy(POSITIONS)[:, None],
         clicks=torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=torch.float64),
         mask=torch.tensor([[True, True, True], [True, True, False]]),
     )
 
 
-def _posteriors(network: Any, batch: Batch) -> tuple[Any, Any]:
+@pytest.fixture
+def r() -> Tensor:
+    """The outputs of judge or ranker."""
+    return torch.randn(5, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def _posteriors(r: Tensor) -> tuple[Any, Any]:
     """g(x), and P(relevant | click or skip) by Bayes' rule."""
-    g = network.judge(batch.features).squeeze(-1).sigmoid().detach().numpy()
+    g = r.squeeze(-1).sigmoid().numpy()
     likelihoods = [np.where(CLICKS == 1, rates[POSITIONS], 1 - rates[POSITIONS]) for rates in (RELEVANT, OTHER)]
     return g, g * likelihoods[0] / (g * likelihoods[0] + (1 - g) * likelihoods[1])
 
 
-def test_the_judge_is_regressed_on_the_probability_of_relevance_given_the_click(network: Any, batch: Batch) -> None:
-    g, targets = _posteriors(network, batch)
+def test_the_judge_is_regressed_on_the_probability_of_relevance_given_the_click(
+    objective: AffineObjective, r: Tensor, batch: Batch
+) -> None:
+    g, targets = _posteriors(r)
     losses = -(targets * np.log(g) + (1 - targets) * np.log(1 - g))
     expected = [losses[:3].sum(), losses[3:].sum()]
-    np.testing.assert_allclose(network.expect(batch)[0].detach().numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(objective.expect(r, batch)[0].numpy(), expected, rtol=1e-6)
 
 
-def test_click_rates_move_to_those_of_probably_relevant_and_other_documents(network: Any, batch: Batch) -> None:
-    _, posterior = _posteriors(network, batch)
+def test_click_rates_move_to_those_of_probably_relevant_and_other_documents(
+    objective: AffineObjective, r: Tensor, batch: Batch
+) -> None:
+    _, posterior = _posteriors(r)
     with torch.no_grad():
-        network.update_rates(network.expect(batch)[1], 0.25)
+        objective.maximise(objective.expect(r, batch)[1], 0.25)
     for rates, before, weights in (
-        (network.relevant_rates, RELEVANT, posterior),
-        (network.other_rates, OTHER, 1 - posterior),
+        (objective.relevant_rates, RELEVANT, posterior),
+        (objective.other_rates, OTHER, 1 - posterior),
     ):
         means = np.bincount(POSITIONS, weights * CLICKS) / np.bincount(POSITIONS, weights)
         np.testing.assert_allclose(rates.numpy(), 0.75 * before + 0.25 * means, rtol=1e-5)
 
 
-def test_the_ranker_learns_from_corrected_clicks(network: Any, batch: Batch) -> None:
-    f = network.relevance(batch.features).squeeze(-1).detach().numpy()
+def test_the_ranker_learns_from_corrected_clicks(objective: AffineObjective, r: Tensor, batch: Batch) -> None:
+    f = r.squeeze(-1).numpy()
     corrected = (CLICKS - OTHER[POSITIONS]) / (RELEVANT - OTHER)[POSITIONS]
     expected = [
         -(corrected[part] * (f[part] - np.log(np.exp(f[part]).sum()))).sum() for part in (slice(0, 3), slice(3, 5))
     ]
-    np.testing.assert_allclose(network.corrected_loss(batch, 0.01).detach().numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(objective.corrected_loss(r, batch, 0.01).numpy(), expected, rtol=1e-6)
 
 
-def test_positions_with_an_alpha_below_the_smallest_are_left_out(network: Any, batch: Batch) -> None:
-    f = network.relevance(batch.features).squeeze(-1).detach().numpy()[:2]
+def test_positions_with_an_alpha_below_the_smallest_are_left_out(
+    objective: AffineObjective, r: Tensor, batch: Batch
+) -> None:
+    f = r.squeeze(-1).numpy()[:2]
     corrected = ((CLICKS - OTHER[POSITIONS]) / (RELEVANT - OTHER)[POSITIONS])[:2]
-    without_third = network.corrected_loss(batch, 0.3).detach().numpy()
+    without_third = objective.corrected_loss(r, batch, 0.3).numpy()
     assert without_third[0] == pytest.approx(-(corrected * (f - np.log(np.exp(f).sum()))).sum())
-    assert network.corrected_loss(batch, 0.6).tolist() == [0.0, 0.0]
+    assert objective.corrected_loss(r, batch, 0.6).tolist() == [0.0, 0.0]
 
 
-def test_relevant_documents_are_never_thought_to_be_clicked_less(network: Any, batch: Batch) -> None:
+def test_relevant_documents_are_never_thought_to_be_clicked_less(
+    objective: AffineObjective, r: Tensor, batch: Batch
+) -> None:
     reversed_ = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64), torch.tensor([0.6, 0.1, 0.05], dtype=torch.float64)
-    network.relevant_rates.copy_(reversed_[0])
-    network.other_rates.copy_(reversed_[1])
+    objective.relevant_rates.copy_(reversed_[0])
+    objective.other_rates.copy_(reversed_[1])
     with torch.no_grad():
-        network.update_rates(network.expect(batch)[1], 0.01)
-    assert network.relevant_rates[0] == network.other_rates[0]
-    assert 0.2 < float(network.other_rates[0]) < 0.6
-    assert (network.relevant_rates[1:] > network.other_rates[1:]).all()
+        objective.maximise(objective.expect(r, batch)[1], 0.01)
+    assert objective.relevant_rates[0] == objective.other_rates[0]
+    assert 0.2 < float(objective.other_rates[0]) < 0.6
+    assert (objective.relevant_rates[1:] > objective.other_rates[1:]).all()
 
 
-def test_the_rates_start_at_those_of_their_position(network: Any) -> None:
-    network.start_rates(torch.tensor([0.9, 0.1, 0.0], dtype=torch.float64))
-    np.testing.assert_allclose(network.relevant_rates.numpy(), [0.95, 0.2, 0.0])
-    np.testing.assert_allclose(network.other_rates.numpy(), [0.72, 0.08, 0.0])
+def test_the_rates_start_at_those_of_their_position(objective: AffineObjective) -> None:
+    objective.start_rates(torch.tensor([0.9, 0.1, 0.0], dtype=torch.float64))
+    np.testing.assert_allclose(objective.relevant_rates.numpy(), [0.95, 0.2, 0.0])
+    np.testing.assert_allclose(objective.other_rates.numpy(), [0.72, 0.08, 0.0])
 
 
 def test_it_finds_the_correction_and_the_ranking_of_trust_bias_clicks() -> None:
     splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
     model = TrustBias()
     log = simulate(splits.train, model, impressions=10**9, svm_share=0.05, rankings=10, noise=0.5)
-    options: dict[str, Any] = {"hidden": (32,), "steps": 1_000, "learning_rate": 0.003}
-    ranker = Affine(**options).fit(log, validation=splits.validation)
+    relevance = MLP(hidden=(32,), steps=1_000, learning_rate=0.003)
+    ranker = Affine(relevance=relevance).fit(log, validation=splits.validation)
     alpha, beta = ranker.correction()
     theta, plus, minus = (np.array(v) for v in (model.examination, model.relevant_taken, model.irrelevant_taken))
     true = theta * (plus - minus)
@@ -111,21 +130,25 @@ def test_it_finds_the_correction_and_the_ranking_of_trust_bias_clicks() -> None:
     # No document is surely relevant by its features, so clicks fix alpha only up to a factor.
     np.testing.assert_allclose(alpha / alpha[0], true / true[0], rtol=0.1)
 
-    def quality(other: Affine | ClickBaseline | LabelBaseline) -> float:
+    def quality(other: Estimator) -> float:
         return evaluate(other, splits.test).mean("nDCG@10")
 
-    assert quality(ranker) > quality(LabelBaseline(**options).fit(splits.train, validation=splits.validation)) - 0.02
-    assert quality(ranker) > quality(ClickBaseline(**options).fit(log, validation=splits.validation)) + 0.01
+    assert (
+        quality(ranker)
+        > quality(LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)) - 0.02
+    )
+    assert quality(ranker) > quality(ClickBaseline(relevance=relevance).fit(log, validation=splits.validation)) + 0.01
 
 
 def test_its_click_probability_is_the_mean_rate_of_relevant_and_other_documents(small_log: ClickLog) -> None:
-    ranker = Affine(hidden=(8,), steps=3).fit(small_log)
-    network: Any = ranker.network_
+    ranker = Affine(relevance=MLP(hidden=(8,), steps=3)).fit(small_log).ranker_
     # The judge finds a document relevant with chance 1/4; what the ranker thinks of it does not matter.
-    network.judge.layers[-1].weight.zero_()
-    network.judge.layers[-1].bias.fill_(-np.log(3))
-    network.relevant_rates.copy_(torch.tensor([0.9, 0.5, *[0.2] * 8]))
-    network.other_rates.copy_(torch.tensor([0.5, 0.1, *[0.0] * 8]))
+    judge = ranker.model.by_name["judge"]
+    assert isinstance(judge, Network)
+    judge.reset_outputs()
+    judge.layers.last.bias.fill_(-np.log(3))
+    ranker.objective.relevant_rates.copy_(torch.tensor([0.9, 0.5, *[0.2] * 8]))
+    ranker.objective.other_rates.copy_(torch.tensor([0.5, 0.1, *[0.0] * 8]))
     chances = ranker.click_probabilities(small_log)
     # 0.9 / 4 + 0.5 * 3 / 4 and so on; an impression has 0.6 + 0.2 + 8 * 0.05 = 1.2 clicks.
     for position, chance in ((1, 0.6), (2, 0.2), (3, 0.05), (10, 0.05)):

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reporting.runs import TINY, log, rankers
 
-from ultr.data.click_log import ClickLog
+from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.errors import OptionError
 from ultr.methods import DLA, METHODS, ClickBaseline, PairDebias, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator
 
 
-def test_a_scalar_method_has_its_propensities_for_every_document() -> None:
+def test_a_scalar_method_has_its_propensities_for_every_document(small_log: ClickLog) -> None:
+    style = np.random.default_rng(0).integers(2, size=len(small_log.documents)).astype(np.int32)
+    styled = replace(small_log, factors=(*small_log.factors, BiasFactor("style", style, ("plain", "bright"))))
+    ranker = DLA(**TINY).fit(styled)
+    for factor in ("position", "style"):
+        ratios = ranker.click_ratios(styled, factor)
+        wanted = ranker.propensities()[factor]
+        assert wanted[-1] != 1
+        np.testing.assert_allclose(ratios, np.broadcast_to(wanted, ratios.shape), rtol=1e-5)
+
+
+def test_a_factor_that_was_left_out_changes_nothing() -> None:
     ranker = rankers()["dual"]
     assert isinstance(ranker, DLA)
-    for factor in ("position", "device"):
-        ratios = ranker.click_ratios(log(), factor)
-        wanted = ranker.propensities()[factor]
-        np.testing.assert_allclose(ratios, np.broadcast_to(wanted, ratios.shape), rtol=1e-5)
+    assert list(ranker.propensities()) == ["position"]
+    assert (ranker.click_ratios(log(), "device") == 1).all()
 
 
 def test_regression_em_has_its_propensities_too(small_log: ClickLog) -> None:

@@ -16,9 +16,11 @@ from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.evaluation import QueryLikelihoods
 from ultr.methods import Vectorization, load
 from ultr.methods.dimension import choose_dimension, hold_out
+from ultr.methods.vectorization import Embeddings
+from ultr.relevance import MLP
 from ultr.train.checkpoint import Checkpoint
 
-TINY: dict[str, Any] = {"hidden": (8,), "base_hidden": (8,), "steps": 20, "evaluate_every": 10}
+TINY: dict[str, Any] = {"relevance": MLP(hidden=(8,), steps=20), "base_hidden": (8,), "evaluate_every": 10}
 DOCUMENTS, SHOWN, LISTS, IMPRESSIONS = 20, 10, 260, 2_000
 
 
@@ -47,7 +49,7 @@ def _exact(clicks: str) -> ClickLog:
 @pytest.mark.parametrize(("clicks", "expected"), [("rank one", {1}), ("position-based", {2}), ("trust", {2, 3})])
 def test_auto_finds_the_dimension_of_the_clicks(clicks: str, expected: set[int]) -> None:
     # log(theta g) = (log g, 1) . (1, log theta) has two dimensions; trust bias has no small one, but 2 come close.
-    options = TINY | {"hidden": (16,), "steps": 400, "batch_size": 64, "base_steps": 5}
+    options = TINY | {"relevance": MLP(hidden=(16,), steps=400, batch_size=64), "base_steps": 5}
     assert Vectorization(dimension="auto", **options).fit(_exact(clicks)).dimension_ in expected
 
 
@@ -81,7 +83,7 @@ def test_the_table_has_every_candidate_against_the_chosen_one(small_log: ClickLo
 def test_labels_choose_weights_but_never_the_dimension(small: Splits, small_log: ClickLog) -> None:
     ranker = Vectorization(dimension="auto", **TINY).fit(small_log, validation=small.validation)
     part, _ = hold_out(small_log, seed=0)
-    assert ranker.data_fingerprint_ == part.fingerprint()
+    assert ranker.ranker_.data_fingerprint == part.fingerprint()
     assert ranker.candidates_
 
 
@@ -107,31 +109,29 @@ def test_a_saved_ranker_remembers_its_choice(small: Splits, small_log: ClickLog,
     ranker = Vectorization(dimension="auto", **TINY).fit(small_log)
     ranker.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert isinstance(loaded, Vectorization)
-    assert (loaded.dimension, loaded.dimension_, loaded.candidates_) == ("auto", ranker.dimension_, ranker.candidates_)
+    embeddings = Embeddings.of(loaded)
+    assert embeddings is not None
+    assert embeddings.observation()["position"].shape == (10, ranker.dimension_)
+    assert loaded.options["dimension"] == loaded.choices["dimension"] == ranker.dimension_
+    assert loaded.choices["candidates"] == [vars(candidate) for candidate in ranker.candidates_]
     np.testing.assert_array_equal(loaded.score(small.test.features[:9]), ranker.score(small.test.features[:9]))
 
 
-@pytest.mark.parametrize("change", [{"dimension": "two"}, {"dimension": 9}, {"candidates": [{"length": 1}]}, {}])
-def test_a_damaged_choice_is_refused(change: dict[str, Any], small_log: ClickLog, tmp_path: Path) -> None:
-    Vectorization(dimension="auto", **TINY).fit(small_log).save(tmp_path / "model")
-    path = tmp_path / "model" / "manifest.json"
-    content = json.loads(path.read_text())
-    content["choices"] = content["choices"] | change if change else {}
-    path.write_text(json.dumps(content))
-    with pytest.raises(ModelFileError):
-        load(tmp_path / "model")
+def test_a_given_dimension_is_no_choice(small_log: ClickLog, tmp_path: Path) -> None:
+    ranker = Vectorization(dimension=2, **TINY).fit(small_log)
+    ranker.save(tmp_path / "model")
+    assert (ranker.dimension_, ranker.candidates_, dict(load(tmp_path / "model").choices)) == (2, (), {})
 
 
-def test_a_model_saved_before_there_was_a_choice_can_be_read(small_log: ClickLog, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dimension", ["two", "auto", 9, 0, None])
+def test_a_damaged_dimension_is_refused(dimension: object, small_log: ClickLog, tmp_path: Path) -> None:
     Vectorization(dimension=2, **TINY).fit(small_log).save(tmp_path / "model")
     path = tmp_path / "model" / "manifest.json"
     content = json.loads(path.read_text())
-    del content["choices"]
+    content["options"]["dimension"] = dimension
     path.write_text(json.dumps(content))
-    loaded = load(tmp_path / "model")
-    assert isinstance(loaded, Vectorization)
-    assert loaded.dimension_ == 2
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
 
 
 def test_a_stopped_search_goes_on_where_it_was(

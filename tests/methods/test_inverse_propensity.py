@@ -5,57 +5,56 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.relevance.documents import inputs_of
 
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.scaling import FeatureScaling
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import OptionError
 from ultr.evaluation import evaluate
 from ultr.methods import InversePropensity, LabelBaseline
-from ultr.methods.network import Shape
+from ultr.methods.factors import factors_of
+from ultr.relevance import MLP
 from ultr.simulation.log import simulate
-from ultr.train.inputs import Inputs
 
-TINY: dict[str, Any] = {"hidden": (8,), "steps": 5}
+TINY = MLP(hidden=(8,), steps=5)
 TRUE = np.array(EXAMINATION) / EXAMINATION[0]
 
 
 def _propensities(ranker: InversePropensity) -> Any:
-    network: Any = ranker.network_
-    return network.propensities.numpy()
+    return ranker.ranker_.objective.propensities.numpy()
 
 
 def test_clicks_are_divided_by_the_propensity_of_their_position(small_log: ClickLog) -> None:
-    method = InversePropensity(hidden=(8,))
-    network = method.build(Shape(64, (10,)), torch.Generator().manual_seed(0))
-    network.propensities.copy_(torch.from_numpy(TRUE))
-    inputs = Inputs(small_log.features, FeatureScaling.fit(small_log.features))
-    batch = method.training_lists(small_log, inputs).batch(np.arange(2))
+    method = InversePropensity(relevance=TINY)
+    model = method.build(64, factors_of(small_log), seed=0)
+    model.objective.propensities.copy_(torch.from_numpy(TRUE))
+    batch = method.training_lists(small_log, inputs_of(small_log.features)).batch(np.arange(2))
+    r = model.outputs(batch.documents, ["relevance"])
     expected = []
     for number in range(2):
-        f = network.relevance(batch.features[number * 10 : number * 10 + 10]).detach().double().numpy()[:, 0]
+        f = r[number * 10 : number * 10 + 10].detach().double().numpy()[:, 0]
         share = np.exp(f) / np.exp(f).sum()
         expected.append(-(batch.clicks[number].double().numpy() / TRUE * np.log(share)).sum())
-    np.testing.assert_allclose(network.weighted_loss(batch).detach().numpy(), expected, rtol=1e-4)
+    np.testing.assert_allclose(model.objective.weighted_loss(r, batch).detach().numpy(), expected, rtol=1e-4)
 
 
 def test_given_propensities_are_used_in_units_of_the_first_and_not_below_the_smallest(small_log: ClickLog) -> None:
     given = (0.8, 0.6, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.001)
-    ranker = InversePropensity(propensities=given, smallest=0.05, **TINY).fit(small_log)
+    ranker = InversePropensity(propensities=given, smallest=0.05, relevance=TINY).fit(small_log)
     np.testing.assert_allclose(_propensities(ranker), np.maximum(np.array(given) / 0.8, 0.05), rtol=1e-6)
 
 
 def test_too_few_propensities_are_refused(small_log: ClickLog) -> None:
     with pytest.raises(OptionError, match="the log shows 10 positions, but 2 propensities are given"):
-        InversePropensity(propensities=(1.0, 0.5), **TINY).fit(small_log)
+        InversePropensity(propensities=(1.0, 0.5), relevance=TINY).fit(small_log)
 
 
 def test_the_click_rates_of_a_randomised_log_are_its_propensities() -> None:
     train = letor_like(train_queries=300, validation_queries=1, test_queries=1).train
     log = simulate(train, click_model("position-based"), impressions=10**8, svm_share=0.1, rankings=200, noise=1e6)
-    ranker = InversePropensity(estimator="click-rate", **TINY).fit(log)
+    ranker = InversePropensity(estimator="click-rate", relevance=TINY).fit(log)
     np.testing.assert_allclose(_propensities(ranker), TRUE, atol=0.02)
 
 
@@ -64,8 +63,8 @@ def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks
     log = simulate(
         splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
     )
-    options: dict[str, Any] = {"hidden": (32,), "steps": 800}
-    ranker = InversePropensity(**options).fit(log, validation=splits.validation)
+    relevance = MLP(hidden=(32,), steps=800)
+    ranker = InversePropensity(relevance=relevance).fit(log, validation=splits.validation)
     np.testing.assert_allclose(_propensities(ranker), TRUE, atol=0.002)
-    labelled = LabelBaseline(**options).fit(splits.train, validation=splits.validation)
+    labelled = LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)
     assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025

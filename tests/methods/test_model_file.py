@@ -12,11 +12,13 @@ import pytest
 from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods import Vectorization, load
+from ultr.methods.origin import Origin
+from ultr.relevance import MLP
 
 
 @pytest.fixture
 def model(small_log: ClickLog, tmp_path: Path) -> Path:
-    ranker = Vectorization(hidden=(8,), base_hidden=(4,), steps=2, seed=5).fit(small_log)
+    ranker = Vectorization(relevance=MLP(hidden=(8,), steps=2), base_hidden=(4,), seed=5).fit(small_log)
     ranker.save(tmp_path / "model")
     return tmp_path / "model"
 
@@ -33,11 +35,14 @@ def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -
     assert manifest["method"] == "vectorization"
     assert manifest["options"]["dimension"] == 3
     assert manifest["options"]["seed"] == 5
+    assert manifest["options"]["relevance"]["kind"] == "mlp"
+    assert manifest["options"]["relevance"]["hidden"] == [8]
     assert manifest["feature_names"] == list(small_log.feature_names)
     assert manifest["scaling"]["minimum"] == small_log.features.min(axis=0).tolist()
     assert manifest["data_fingerprint"] == small_log.fingerprint()
     assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python", "threads", "processes"}
-    assert manifest["factors"][0] == {"name": "position", "levels": [str(i + 1) for i in range(10)]}
+    positions = [str(i + 1) for i in range(10)]
+    assert manifest["factors"] == [{"name": "position", "levels": positions, "column": 0, "by_page": False}]
 
 
 def test_everybody_may_read_the_model(model: Path) -> None:
@@ -53,7 +58,7 @@ def test_there_is_no_pickle_in_a_model_folder(model: Path) -> None:
 
 
 def test_a_few_training_lists_stay_with_the_model(model: Path, small_log: ClickLog) -> None:
-    sample = load(model).sample_
+    sample = load(model).sample
     assert sample is not None
     assert sample.feature_names == small_log.feature_names
     shown = [small_log.features[small_log.documents[a:b]] for a, b in pairwise(small_log.offsets)]
@@ -61,12 +66,33 @@ def test_a_few_training_lists_stay_with_the_model(model: Path, small_log: ClickL
         assert any(np.array_equal(sample.features[start:end], features) for features in shown)
 
 
-def test_a_model_without_sample_or_typical_values_is_read(model: Path) -> None:
+def test_a_model_without_sample_is_read(model: Path) -> None:
     (model / "sample.safetensors").unlink()
-    _edit(model, lambda m: m["scaling"].pop("typical"))
-    ranker = load(model)
-    assert ranker.sample_ is None
-    assert ranker.scaling_.typical == pytest.approx((ranker.scaling_.minimum + ranker.scaling_.maximum) / 2)
+    assert load(model).sample is None
+
+
+def test_what_is_loaded_is_what_was_saved(model: Path, small_log: ClickLog, tmp_path: Path) -> None:
+    origin = Origin(command="ultr train vectorization", log="../log")
+    load(model).save(tmp_path / "again", origin=origin)
+    first, second = load(model), load(tmp_path / "again")
+    assert (first.origin, second.origin) == (None, origin)
+    for name in ("method", "options", "feature_names", "factors", "learned_factors", "history", "choices"):
+        assert getattr(first, name) == getattr(second, name)
+    assert first.clicks_per_impression == second.clicks_per_impression
+    assert first.data_fingerprint == small_log.fingerprint()
+    for name in ("minimum", "maximum", "typical"):
+        assert np.array_equal(getattr(first.scaling, name), getattr(second.scaling, name))
+    weights = [(folder / "weights.safetensors").read_bytes() for folder in (model, tmp_path / "again")]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("command", ["ultr train vectorization --log log --out model", None])
+def test_a_model_of_an_earlier_version_says_to_train_it_again(command: str | None, model: Path) -> None:
+    _edit(model, lambda m: m.update(format="ultr model 1", origin=command and {"command": command}))
+    with pytest.raises(ModelFileError) as caught:
+        load(model)
+    expected = f"{model} was saved by an earlier version of ultr; train the model again"
+    assert str(caught.value) == (f"{expected}: {command}" if command else expected)
 
 
 def test_a_damaged_sample_is_refused(model: Path) -> None:
@@ -92,7 +118,7 @@ def test_missing_weights_are_refused(model: Path) -> None:
     ("change", "message"),
     [
         (lambda m: m["options"].update(dimension=4), "do not fit"),
-        (lambda m: m["options"].update(hidden=[9]), "do not fit"),
+        (lambda m: m["options"]["relevance"].update(hidden=[9]), "do not fit"),
         (lambda m: m["feature_names"].pop(), "scaling and feature_names differ in length"),
         (lambda m: m["scaling"]["minimum"].pop(), "scaling and feature_names differ in length"),
         (
@@ -100,9 +126,15 @@ def test_missing_weights_are_refused(model: Path) -> None:
             "do not fit",
         ),
         (lambda m: m["options"].update(colour="red"), "colour"),
+        (lambda m: m["options"]["relevance"].update(colour="red"), "colour"),
+        (lambda m: m["options"]["relevance"].update(kind="mpl"), "did you mean 'mlp'"),
+        (lambda m: m["options"].pop("relevance"), "relevance"),
+        (lambda m: m["options"].update(relevance="mlp"), "does not fit Vectorization"),
+        (lambda m: m["scaling"].pop("typical"), "damaged at 'scaling.typical'"),
+        (lambda m: m["factors"][0].pop("column"), "damaged at 'factors.0.column'"),
         (lambda m: m.update(factors=[]), "wrong bias factors"),
         (lambda m: m["scaling"]["maximum"].__setitem__(0, float("nan")), "damaged at 'scaling"),
-        (lambda m: m["options"].update(hidden="abc"), "hidden must be a tuple"),
+        (lambda m: m["options"]["relevance"].update(hidden="abc"), "hidden must be a tuple"),
         (lambda m: m.update(method="vectorisation"), "did you mean 'vectorization'"),
         (lambda m: m.update(format="ultr model 99"), "this version"),
         (lambda m: m.update(factors="none"), "damaged at 'factors'"),

@@ -2,25 +2,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import exp, log
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tests.relevance.documents import inputs_of
+from torch import Tensor
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.data.scaling import FeatureScaling
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate
 from ultr.methods import ClickBaseline, PairDebias
-from ultr.methods.network import Shape
+from ultr.methods.pair_debias import PairObjective, pair_losses
+from ultr.relevance import MLP
 from ultr.simulation.log import simulate
-from ultr.train.inputs import Inputs
 from ultr.train.lists import Batch
 
-TINY: dict[str, Any] = {"hidden": (8,), "steps": 5}
+TINY = MLP(hidden=(8,), steps=5)
 DOCUMENTS = ((0, 1, 2, 3), (4, 5, 6))
 POSITIONS = ((1, 2, 3, 4), (1, 3, 5))
 T_PLUS, T_MINUS = (1.0, 0.8, 0.5, 0.3, 0.6, 0.9), (1.0, 1.1, 0.7, 1.4, 0.4, 0.2)
@@ -49,8 +49,8 @@ def click_log(sessions: list[tuple[int, list[bool]]]) -> ClickLog:
 
 
 @pytest.fixture
-def network() -> Any:
-    built = PairDebias(hidden=(8,)).build(Shape(5, (6,)), torch.Generator().manual_seed(0)).double()
+def objective() -> PairObjective:
+    built = PairObjective(6).double()
     built.t_plus.copy_(torch.tensor(T_PLUS))
     built.t_minus.copy_(torch.tensor(T_MINUS))
     return built
@@ -58,35 +58,37 @@ def network() -> Any:
 
 @pytest.fixture
 def batch(click_log: ClickLog) -> Batch:
-    lists = PairDebias().training_lists(click_log, Inputs(click_log.features, FeatureScaling.fit(click_log.features)))
+    lists = PairDebias().training_lists(click_log, inputs_of(click_log.features))
     found = lists.batch(np.arange(2))
     assert found.pairs is not None
-    return replace(found, features=found.features.double(), clicks=found.clicks.double(), pairs=found.pairs.double())
+    return replace(found, clicks=found.clicks.double(), pairs=found.pairs.double())
 
 
-def _scores(network: Any, batch: Batch) -> list[float]:
-    """f(x) of documents 0 to 6."""
-    values: list[float] = network.relevance(batch.features).squeeze(-1).tolist()
-    return values
+@pytest.fixture
+def r() -> Tensor:
+    """f(x) of documents 0 to 6, in the order of the batch."""
+    return torch.randn(7, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
 def test_the_loss_is_that_of_a_loop_over_sessions(
-    network: Any, batch: Batch, sessions: list[tuple[int, list[bool]]]
+    objective: PairObjective, r: Tensor, batch: Batch, sessions: list[tuple[int, list[bool]]]
 ) -> None:
-    f, totals = _scores(network, batch), [0.0, 0.0]
+    f, totals = r.squeeze(-1).tolist(), [0.0, 0.0]
     for number, clicked in sessions:
         for i, position, click in zip(DOCUMENTS[number], POSITIONS[number], clicked, strict=True):
             for j, below, other in zip(DOCUMENTS[number], POSITIONS[number], clicked, strict=True):
                 if click and not other:
                     totals[number] += log(1 + exp(f[j] - f[i])) / (T_PLUS[position - 1] * T_MINUS[below - 1])
-    np.testing.assert_allclose(network.debiased_loss(batch)[0].tolist(), [totals[0] / 60, totals[1] / 20], rtol=1e-5)
+    np.testing.assert_allclose(
+        objective.debiased_loss(r, batch)[0].tolist(), [totals[0] / 60, totals[1] / 20], rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("norm", [0.0, 1.0, 2.5])
 def test_the_bias_moves_to_the_closed_form_of_a_loop_over_sessions(
-    network: Any, batch: Batch, sessions: list[tuple[int, list[bool]]], norm: float
+    objective: PairObjective, r: Tensor, batch: Batch, sessions: list[tuple[int, list[bool]]], norm: float
 ) -> None:
-    f, plus, minus = _scores(network, batch), [0.0] * 6, [0.0] * 6
+    f, plus, minus = r.squeeze(-1).tolist(), [0.0] * 6, [0.0] * 6
     for number, clicked in sessions:
         often = (60, 20)[number]
         for i, position, click in zip(DOCUMENTS[number], POSITIONS[number], clicked, strict=True):
@@ -96,21 +98,24 @@ def test_the_bias_moves_to_the_closed_form_of_a_loop_over_sessions(
                     plus[position - 1] += loss / T_MINUS[below - 1]
                     minus[below - 1] += loss / T_PLUS[position - 1]
     with torch.no_grad():
-        network.update_bias(network.debiased_loss(batch)[1], 0.25, norm)
-    for found, old, sums in ((network.t_plus, T_PLUS, plus), (network.t_minus, T_MINUS, minus)):
+        objective.update_bias(objective.debiased_loss(r, batch)[1], 0.25, norm)
+    for found, old, sums in ((objective.t_plus, T_PLUS, plus), (objective.t_minus, T_MINUS, minus)):
         expected = [0.75 * t + 0.25 * (s / sums[0]) ** (1 / (norm + 1)) for t, s in zip(old, sums, strict=True)]
         # The last position is not in the batch, so it stays.
         np.testing.assert_allclose(found.tolist(), [*expected[:5], old[5]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_the_fixed_point_is_stationary_for_the_regularised_loss(network: Any, batch: Batch, norm: float) -> None:
+def test_the_fixed_point_is_stationary_for_the_regularised_loss(
+    objective: PairObjective, r: Tensor, batch: Batch, norm: float
+) -> None:
     with torch.no_grad():
         for _ in range(500):
-            network.update_bias(network.debiased_loss(batch)[1], 0.2, norm)
-        losses = network.pair_losses(batch)
+            objective.update_bias(objective.debiased_loss(r, batch)[1], 0.2, norm)
+        assert batch.pairs is not None
+        losses = pair_losses(batch.pad(r.squeeze(-1)), batch.pairs)
     positions = [torch.tensor(shown) - 1 for shown in POSITIONS]
-    plus, minus = (values.clone().requires_grad_() for values in (network.t_plus, network.t_minus))
+    plus, minus = (values.clone().requires_grad_() for values in (objective.t_plus, objective.t_minus))
     fit = sum(
         (square[: len(at), : len(at)] / (plus[at][:, None] * minus[at])).sum()
         for square, at in zip(losses, positions, strict=True)
@@ -124,36 +129,42 @@ def test_the_fixed_point_is_stationary_for_the_regularised_loss(network: Any, ba
         torch.testing.assert_close(balance, torch.zeros_like(balance), rtol=0, atol=1e-6)
 
 
-def test_a_position_without_a_pair_moves_down_but_stays_above_zero(network: Any, batch: Batch) -> None:
+def test_a_position_without_a_pair_moves_down_but_stays_above_zero(
+    objective: PairObjective, r: Tensor, batch: Batch
+) -> None:
     assert batch.pairs is not None
     pairs = batch.pairs.clone()
     pairs[0, 1, :] = 0
     pairs[:, :, 2] = 0
     with torch.no_grad():
         for _ in range(5_000):
-            network.update_bias(network.debiased_loss(replace(batch, pairs=pairs))[1], 0.5, 1.0)
-    assert network.t_plus[1].item() == pytest.approx(1e-3)
-    assert network.t_minus[3].item() > 1e-3
-    assert network.t_plus.isfinite().all()
-    assert network.t_minus.isfinite().all()
-    assert network.debiased_loss(replace(batch, pairs=pairs))[0].isfinite().all()
+            objective.update_bias(objective.debiased_loss(r, replace(batch, pairs=pairs))[1], 0.5, 1.0)
+    assert objective.t_plus[1].item() == pytest.approx(1e-3)
+    assert objective.t_minus[3].item() > 1e-3
+    assert objective.t_plus.isfinite().all()
+    assert objective.t_minus.isfinite().all()
+    assert objective.debiased_loss(r, replace(batch, pairs=pairs))[0].isfinite().all()
 
 
-def test_a_batch_without_a_pair_at_the_first_position_changes_nothing(network: Any, batch: Batch) -> None:
+def test_a_batch_without_a_pair_at_the_first_position_changes_nothing(
+    objective: PairObjective, r: Tensor, batch: Batch
+) -> None:
     assert batch.pairs is not None
     pairs = batch.pairs.clone()
     pairs[:, 0, :] = 0
     pairs[:, :, 0] = 0
     with torch.no_grad():
-        network.update_bias(network.debiased_loss(replace(batch, pairs=pairs))[1], 0.5, 1.0)
-    np.testing.assert_allclose(network.t_plus.tolist(), T_PLUS, rtol=1e-6)
-    np.testing.assert_allclose(network.t_minus.tolist(), T_MINUS, rtol=1e-6)
+        objective.update_bias(objective.debiased_loss(r, replace(batch, pairs=pairs))[1], 0.5, 1.0)
+    np.testing.assert_allclose(objective.t_plus.tolist(), T_PLUS, rtol=1e-6)
+    np.testing.assert_allclose(objective.t_minus.tolist(), T_MINUS, rtol=1e-6)
 
 
-def test_held_out_clicks_are_shared_out_by_relevance_and_the_bias_of_clicks(network: Any, batch: Batch) -> None:
-    weights = np.exp(_scores(network, batch)[:4]) * T_PLUS[:4]
+def test_held_out_clicks_are_shared_out_by_relevance_and_the_bias_of_clicks(
+    objective: PairObjective, r: Tensor, batch: Batch
+) -> None:
+    weights = np.exp(r.squeeze(-1).tolist()[:4]) * T_PLUS[:4]
     expected = -(batch.clicks[0].numpy() * np.log(weights / weights.sum())).sum()
-    np.testing.assert_allclose(network.click_loss(batch)[0].item(), expected, rtol=1e-6)
+    np.testing.assert_allclose(objective.click_loss(r, batch)[0].item(), expected, rtol=1e-6)
 
 
 def test_it_ranks_better_than_clicks_alone_and_than_pairs_whose_bias_is_left_in() -> None:
@@ -167,10 +178,10 @@ def test_it_ranks_better_than_clicks_alone_and_than_pairs_whose_bias_is_left_in(
         noise=0.5,
         pairs=True,
     )
-    options: dict[str, Any] = {"hidden": (32,), "steps": 1_000}
-    ranker = PairDebias(**options)
+    relevance = MLP(hidden=(32,), steps=1_000)
+    ranker = PairDebias(relevance=relevance)
     # So small a rate leaves t+ and t- at 1, which shows that they are what helps and not the pairs alone.
-    others = ClickBaseline(**options), PairDebias(**options, em_rate=1e-12)
+    others = ClickBaseline(relevance=relevance), PairDebias(relevance=relevance, em_rate=1e-12)
     quality, *biased = (
         evaluate(method.fit(clicks, validation=splits.validation), splits.test).mean("nDCG@10")
         for method in (ranker, *others)
@@ -186,22 +197,24 @@ def test_it_ranks_better_than_clicks_alone_and_than_pairs_whose_bias_is_left_in(
 def test_a_log_that_does_not_count_pairs_is_refused_but_may_choose_the_weights(pair_log: ClickLog) -> None:
     uncounted = replace(pair_log, pair_clicks=None)
     with pytest.raises(DataError, match=r"simulate it with --pairs or build it with ClickLog.of\(..., pairs=True\)"):
-        PairDebias(**TINY).fit(uncounted)
-    values = [PairDebias(**TINY).fit(pair_log, validation=log).history_[-1].value for log in (pair_log, uncounted)]
+        PairDebias(relevance=TINY).fit(uncounted)
+    values = [
+        PairDebias(relevance=TINY).fit(pair_log, validation=log).history_[-1].value for log in (pair_log, uncounted)
+    ]
     assert values[0] == values[1]
 
 
 def test_a_log_that_prefers_no_document_is_refused() -> None:
     alone = ClickLog.of(features=np.eye(3), documents=[0, 1, 2], offsets=[0, 1, 2, 3], clicks=[1, 0, 1], pairs=True)
     with pytest.raises(DataError, match="nothing to learn from"):
-        PairDebias(**TINY).fit(alone)
+        PairDebias(relevance=TINY).fit(alone)
 
 
 @pytest.mark.parametrize("options", [{"em_rate": 0.0}, {"norm": -1.0}, {"norm": float("nan")}], ids=str)
-def test_options_that_do_not_fit_are_refused(options: dict[str, float], pair_log: ClickLog) -> None:
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], pair_log: ClickLog) -> None:
     (name,) = options
     with pytest.raises(OptionError, match=name):
-        PairDebias(**TINY | options).fit(pair_log)
+        PairDebias(relevance=TINY, **options).fit(pair_log)
 
 
 def test_unfitted_it_has_no_propensities() -> None:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tests.relevance.documents import blank_documents
+from torch import Tensor
 
 from ultr.arrays import Doubles
 from ultr.clicks.model import EXAMINATION
@@ -15,7 +16,10 @@ from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import click_fit, evaluate
 from ultr.methods import LabelBaseline, RegressionEM
-from ultr.methods.network import Shape
+from ultr.methods.ranker import Ranker
+from ultr.methods.regression_em import RegressionObjective
+from ultr.relevance import MLP
+from ultr.relevance.mlp import Network
 from ultr.simulation.log import simulate
 from ultr.train.lists import Batch
 
@@ -34,52 +38,72 @@ def _posterior(theta: float, g: float, click: int) -> tuple[float, float]:
 
 
 @pytest.fixture
-def network() -> Any:
-    built = RegressionEM(hidden=(8,)).build(Shape(5, (3,)), torch.Generator().manual_seed(0)).double()
-    built.propensities.copy_(torch.tensor([0.9, 0.5, 0.2]))
+def objective() -> RegressionObjective:
+    built = RegressionObjective(3, 0.5).double()
+    built.theta.copy_(torch.tensor([0.9, 0.5, 0.2]))
     return built
 
 
 @pytest.fixture
 def batch() -> Batch:
     return Batch(
-        features=torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        documents=blank_documents(5),
         factors=torch.tensor([[0], [1], [2], [0], [1]]),
         clicks=torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=torch.float64),
         mask=torch.tensor([[True, True, True], [True, True, False]]),
     )
 
 
-def _relevances(network: Any, batch: Batch) -> Doubles:
-    values: Doubles = network.relevance(batch.features).squeeze(-1).sigmoid().detach().numpy()
+@pytest.fixture
+def r() -> Tensor:
+    return torch.randn(5, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def _relevances(r: Tensor) -> Doubles:
+    values: Doubles = r.squeeze(-1).sigmoid().numpy()
     return values
 
 
-def test_relevance_is_regressed_on_its_probability_given_the_click(network: Any, batch: Batch) -> None:
-    g = _relevances(network, batch)
+def _set(ranker: Ranker[RegressionObjective], logit: float, theta: list[float]) -> None:
+    """Let every document have this logit of relevance, and the positions these propensities."""
+    network = ranker.model.by_name["relevance"]
+    assert isinstance(network, Network)
+    network.reset_outputs()
+    network.layers.last.bias.fill_(logit)
+    ranker.objective.theta.copy_(torch.tensor(theta))
+
+
+def test_relevance_is_regressed_on_its_probability_given_the_click(
+    objective: RegressionObjective, r: Tensor, batch: Batch
+) -> None:
+    g = _relevances(r)
     theta, clicks = [0.9, 0.5, 0.2, 0.9, 0.5], [1, 0, 0, 0, 1]
     targets = np.array([_posterior(t, r, c)[1] for t, r, c in zip(theta, g, clicks, strict=True)])
     losses = -(targets * np.log(g) + (1 - targets) * np.log(1 - g))
     expected = [losses[:3].sum(), losses[3:].sum()]
-    np.testing.assert_allclose(network.expect(batch)[0].detach().numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(objective.expect(r, batch)[0].numpy(), expected, rtol=1e-6)
 
 
-def test_propensities_move_to_the_mean_probability_of_examination(network: Any, batch: Batch) -> None:
-    g = _relevances(network, batch)
+def test_propensities_move_to_the_mean_probability_of_examination(
+    objective: RegressionObjective, r: Tensor, batch: Batch
+) -> None:
+    g = _relevances(r)
     theta, clicks = [0.9, 0.5, 0.2, 0.9, 0.5], [1, 0, 0, 0, 1]
     examined = [_posterior(t, r, c)[0] for t, r, c in zip(theta, g, clicks, strict=True)]
     means = np.array([(examined[0] + examined[3]) / 2, (examined[1] + examined[4]) / 2, examined[2]])
     with torch.no_grad():
-        network.update_propensities(network.expect(batch)[1], 0.25)
-    np.testing.assert_allclose(network.propensities.numpy(), 0.75 * np.array([0.9, 0.5, 0.2]) + 0.25 * means, rtol=1e-5)
+        objective.maximise(objective.expect(r, batch)[1], 0.25)
+    np.testing.assert_allclose(objective.theta.numpy(), 0.75 * np.array([0.9, 0.5, 0.2]) + 0.25 * means, rtol=1e-5)
 
 
-def test_held_out_clicks_are_judged_by_the_likelihood_of_clicks_and_skips(network: Any, batch: Batch) -> None:
-    chance = np.array([0.9, 0.5, 0.2, 0.9, 0.5]) * _relevances(network, batch)
+def test_held_out_clicks_are_judged_by_the_likelihood_of_clicks_and_skips(
+    objective: RegressionObjective, r: Tensor, batch: Batch
+) -> None:
+    chance = np.array([0.9, 0.5, 0.2, 0.9, 0.5]) * _relevances(r)
     clicks = np.array([1, 0, 0, 0, 1])
     losses = -(clicks * np.log(chance) + (1 - clicks) * np.log(1 - chance))
     expected = [losses[:3].sum(), losses[3:].sum()]
-    np.testing.assert_allclose(network.click_loss(batch).detach().numpy(), expected, rtol=1e-4)
+    np.testing.assert_allclose(objective.click_loss(r, batch).numpy(), expected, rtol=1e-4)
 
 
 def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:
@@ -87,36 +111,30 @@ def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks
     log = simulate(
         splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
     )
-    options: dict[str, Any] = {"hidden": (32,), "steps": 1_500}
-    ranker = RegressionEM(**options).fit(log)
+    relevance = MLP(hidden=(32,), steps=1_500)
+    ranker = RegressionEM(relevance=relevance).fit(log)
     np.testing.assert_allclose(ranker.propensities(), np.array(EXAMINATION) / EXAMINATION[0], atol=0.04)
-    labelled = LabelBaseline(**options).fit(splits.train, validation=splits.validation)
+    labelled = LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)
     assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025
 
 
 def test_its_click_probability_is_propensity_times_relevance(small_log: ClickLog) -> None:
-    ranker = RegressionEM(hidden=(8,), steps=3).fit(small_log)
-    network: Any = ranker.network_
+    ranker = RegressionEM(relevance=MLP(hidden=(8,), steps=3)).fit(small_log)
     # g(x) = sigmoid(-1) for every document, whatever its features.
-    network.relevance.layers[-1].weight.zero_()
-    network.relevance.layers[-1].bias.fill_(-1.0)
-    network.propensities.copy_(torch.tensor([0.8, 0.4, *[0.2] * 8]))
+    _set(ranker.ranker_, -1.0, [0.8, 0.4, *[0.2] * 8])
     chances = ranker.click_probabilities(small_log)
     g = 1 / (1 + np.e)
     for position, theta in ((1, 0.8), (2, 0.4), (3, 0.2), (10, 0.2)):
         np.testing.assert_allclose(chances[small_log.positions == position], theta * g, rtol=1e-6)
-    relevance = ranker.relevance(small_log.features)[small_log.documents]
+    relevance = ranker.attractiveness(small_log.features)[small_log.documents]
     np.testing.assert_allclose(chances, ranker.propensities()[small_log.positions - 1] * relevance, rtol=1e-6)
     # Ten documents: 0.8 + 0.4 + 8 * 0.2 = 2.8 propensities share out the clicks.
     np.testing.assert_allclose(ranker.click_shares(small_log)[:3], [0.8 / 2.8, 0.4 / 2.8, 0.2 / 2.8], rtol=1e-6)
 
 
 def test_the_likelihood_of_its_clicks_and_skips_by_hand(small_log: ClickLog) -> None:
-    ranker = RegressionEM(hidden=(8,), steps=3).fit(small_log)
-    network: Any = ranker.network_
-    network.relevance.layers[-1].weight.zero_()
-    network.relevance.layers[-1].bias.fill_(0.0)
-    network.propensities.copy_(torch.tensor([1.0, 0.5, *[0.1] * 8]))
+    ranker = RegressionEM(relevance=MLP(hidden=(8,), steps=3)).fit(small_log)
+    _set(ranker.ranker_, 0.0, [1.0, 0.5, *[0.1] * 8])
     one = small_log.select(np.array([0]))
     one = replace(one, impressions=np.array([4]), clicks=np.array([2, 1, *[0] * 8]))
     # Click probabilities 1/2, 1/4 and eight times 1/20; four impressions with two clicks and one click.

@@ -19,6 +19,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.methods import ClickBaseline
 from ultr.preparation import assembly, prepare, read_log
+from ultr.relevance import MLP
 
 TYPES = pyarrow.schema(
     {
@@ -192,7 +193,7 @@ def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:
     assert prepared.log.feature_names == ("bm25",)
     assert prepared.log.features.dtype == np.float32
     assert prepared.log.features[:, 0].tolist() == [1, 2, 3, 4, 5]
-    ClickBaseline(hidden=(4,), steps=2).fit(ClickLog.load(tmp_path / "log"))
+    ClickBaseline(relevance=MLP(hidden=(4,), steps=2)).fit(ClickLog.load(tmp_path / "log"))
 
 
 def test_features_may_be_truth_values_texts_or_decimals_but_not_lists() -> None:
@@ -341,7 +342,7 @@ def test_a_log_without_features_is_saved_and_loaded_but_not_trained_on(tmp_path:
     assert log.features.shape == (5, 0)
     assert ClickLog.load(tmp_path / "log").fingerprint() == log.fingerprint()
     with pytest.raises(DataError, match=r"no features, so there is nothing to rank by; .* --features-from"):
-        ClickBaseline(hidden=(4,), steps=2).fit(log)
+        ClickBaseline(relevance=MLP(hidden=(4,), steps=2)).fit(log)
 
 
 def test_rows_put_aside_are_a_warning_without_a_folder() -> None:

@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
+from ultr.errors import UltrWarning
 from ultr.methods import DLA, ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.relevance import MLP
 from ultr.reporting import Material, Model, Report, comparison_report, report
 from ultr.simulation.log import simulate
 
-TINY: dict[str, Any] = {"hidden": (8,), "steps": 20, "evaluate_every": 5, "batch_size": 32}
+TINY: dict[str, Any] = {"relevance": MLP(hidden=(8,), steps=20, batch_size=32), "evaluate_every": 5}
 
 
 @cache
@@ -43,10 +46,12 @@ def log(*, graded: bool = True) -> ClickLog:
 def rankers(*, graded: bool = True) -> dict[str, Estimator]:
     """One of each kind, trained for a moment; those on clicks without a tenth of the queries."""
     part, held = log(graded=graded).split()
+    with pytest.warns(UltrWarning, match="device"):
+        dual = DLA(**TINY).fit(part, validation=held)
     return {
         "raw": ClickBaseline(**TINY).fit(part, validation=held),
         "vectors": Vectorization(dimension=3, base_hidden=(4,), **TINY).fit(part, validation=held),
-        "dual": DLA(**TINY).fit(part, validation=held),
+        "dual": dual,
         "labels": LabelBaseline(**TINY).fit(data().train, validation=data().validation),
     }
 

@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tests.relevance.documents import inputs_of
 from torch import nn
 
+from ultr.arrays import Floats
 from ultr.data import ragged
 from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
-from ultr.methods.network import Shape
-from ultr.train.inputs import Inputs
+from ultr.methods.factors import factors_of
+from ultr.relevance import MLP, Inputs, Preprocessing
 from ultr.train.lists import TrainingLists, pad
 
 
@@ -38,11 +40,15 @@ def _log(lengths: list[int], impressions: list[int], seed: int = 0) -> ClickLog:
 
 
 def _lists(log: ClickLog) -> TrainingLists:
-    return TrainingLists.of_log(log, Inputs(log.features, FeatureScaling.fit(log.features)))
+    return TrainingLists.of_log(log, inputs_of(log.features))
 
 
-def _gradients(network: nn.Module) -> list[torch.Tensor]:
-    return [parameter.grad.clone() for parameter in network.parameters() if parameter.grad is not None]
+def _stream(_: str) -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _gradients(model: nn.Module) -> list[torch.Tensor]:
+    return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
 
 
 def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> None:
@@ -60,18 +66,18 @@ def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> N
         clicks=sessions.reshape(-1),
         queries=np.zeros(50, dtype=np.int64),
     )
-    scaling = FeatureScaling.fit(collapsed.features)
-    method = Vectorization(dimension=3, hidden=(8,), base_hidden=(4,))
-    network = method.build(Shape(6, (10, 2)), torch.Generator().manual_seed(0))
+    method = Vectorization(relevance=MLP(hidden=(8,)), dimension=3, base_hidden=(4,))
+    model = method.build(6, factors_of(collapsed), seed=0)
     gradients = []
     for log in (collapsed, separate):
-        lists = TrainingLists.of_log(log, Inputs(log.features, scaling))
+        lists = _lists(log)
         batch = lists.batch(np.arange(lists.lists))
-        weights = torch.from_numpy(lists.weights).float()
-        network.zero_grad()
-        ((network.click_loss(batch) + network.base_loss(batch)) @ weights).backward()
-        gradients.append(_gradients(network))
-    assert len(gradients[0]) == len(list(network.parameters()))
+        impressions = torch.from_numpy(lists.impressions).float()
+        model.zero_grad()
+        r = model.outputs(batch.documents, model.objective.ranks_with)
+        ((model.objective.click_loss(r, batch) + model.objective.base_loss(r, batch)) @ impressions).backward()
+        gradients.append(_gradients(model))
+    assert len(gradients[0]) == len(list(model.parameters()))
     for first, second in zip(*gradients, strict=True):
         torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-4)
 
@@ -88,15 +94,15 @@ def test_lists_of_different_lengths_are_padded_in_order() -> None:
     assert padded.tolist() == [[1, 2, 0], [3, 4, 5]]
 
 
-def test_a_pass_is_over_when_a_batch_for_each_document_was_seen_however_often_it_is_shown() -> None:
+def test_an_epoch_is_over_when_a_batch_for_each_document_was_seen_however_often_it_is_shown() -> None:
     once = _log([2, 4, 3, 3], [10, 10, 10, 10])
-    assert _lists(once).steps_a_pass(2) == 2.0
+    assert _lists(once).steps_per_epoch(2) == 2.0
     # The same twelve documents in three times as many lists.
     often = replace(_log([2, 4, 3, 3] * 3, [10] * 12), features=once.features, documents=np.tile(once.documents, 3))
-    assert _lists(often).steps_a_pass(2) == 2.0
+    assert _lists(often).steps_per_epoch(2) == 2.0
     # Candidates that no list shows do not count.
     for log in (once, often):
-        assert _lists(replace(log, features=np.tile(once.features, (5, 1)))).steps_a_pass(2) == 2.0
+        assert _lists(replace(log, features=np.tile(once.features, (5, 1)))).steps_per_epoch(2) == 2.0
 
 
 def test_values_are_summed_by_position_also_where_a_share_has_no_document() -> None:
@@ -120,7 +126,7 @@ def test_the_gradient_of_padding_reaches_every_document_once() -> None:
 def test_sampled_sessions_are_clicked_at_the_rates_of_the_log() -> None:
     log = _log([4], [50])
     lists = _lists(log)
-    batch = lists.batch(np.zeros(20_000, dtype=np.int64), sessions=np.random.default_rng(0))
+    batch = lists.batch(np.zeros(20_000, dtype=np.int64), sessions=True, random=_stream)
     assert set(batch.clicks.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(batch.clicks.mean(0).numpy(), log.clicks / 50, atol=0.02)
 
@@ -143,7 +149,7 @@ def _sessions() -> ClickLog:
 
 def test_pairs_are_the_share_of_sessions_that_clicked_one_and_not_the_other() -> None:
     log = _sessions()
-    lists = TrainingLists.of_log(log, Inputs(log.features, FeatureScaling.fit(log.features)), pairs=True)
+    lists = TrainingLists.of_log(log, inputs_of(log.features), pairs=True)
     expected = np.zeros((2, 4, 4))
     for number, sessions in enumerate((CLICKS[:48].reshape(12, 4), CLICKS[48:].reshape(5, 2))):
         for i, j in np.ndindex(sessions.shape[1], sessions.shape[1]):
@@ -155,7 +161,7 @@ def test_pairs_are_the_share_of_sessions_that_clicked_one_and_not_the_other() ->
 
 def test_pairs_are_only_there_if_asked_for_and_counted() -> None:
     log = _sessions()
-    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    inputs = inputs_of(log.features)
     assert TrainingLists.of_log(log, inputs).batch(np.arange(2)).pairs is None
     uncounted = replace(log, pair_clicks=None)
     assert TrainingLists.of_log(uncounted, inputs, pairs=True).batch(np.arange(2)).pairs is None
@@ -163,46 +169,81 @@ def test_pairs_are_only_there_if_asked_for_and_counted() -> None:
 
 def test_sampled_pairs_come_at_the_shares_of_the_log_and_leave_the_clicks_alone() -> None:
     log = _sessions()
-    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    inputs = inputs_of(log.features)
     lists, without = TrainingLists.of_log(log, inputs, pairs=True), TrainingLists.of_log(log, inputs)
     chosen = np.tile([0, 1], 10_000)
-    batch = lists.batch(chosen, sessions=np.random.default_rng(0))
+    batch = lists.batch(chosen, sessions=True, random=_stream)
     shares = lists.batch(np.array([0, 1])).pairs
     assert batch.pairs is not None
     assert shares is not None
     assert set(batch.pairs.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(batch.pairs.view(-1, 2, 4, 4).mean(0).numpy(), shares.numpy(), atol=0.02)
-    assert batch.clicks.equal(without.batch(chosen, sessions=np.random.default_rng(0)).clicks)
+    assert batch.clicks.equal(without.batch(chosen, sessions=True, random=_stream).clicks)
 
 
 def test_the_shares_of_sampled_sessions_are_what_is_sampled_without_shares() -> None:
     log = _sessions()
-    inputs = Inputs(log.features, FeatureScaling.fit(log.features))
+    inputs = inputs_of(log.features)
     lists, drawn = TrainingLists.of_log(log, inputs, pairs=True), np.array([0, 1, 1, 0, 0, 1, 1])
-    whole = lists.batch(drawn, sessions=np.random.default_rng(0))
+    whole = lists.batch(drawn, sessions=True, random=_stream)
     assert whole.pairs is not None
     for share in (np.array([0, 3, 4]), np.array([1, 2, 5, 6])):
-        part = lists.batch(drawn, share=share, sessions=np.random.default_rng(0))
+        part = lists.batch(drawn, share=share, sessions=True, random=_stream)
         width, documents = part.mask.shape[1], np.isin(np.repeat(np.arange(7), whole.mask.sum(1)), share)
         assert part.pairs is not None
         assert part.mask.equal(whole.mask[share, :width])
         assert part.clicks.equal(whole.clicks[share, :width])
         assert part.pairs.equal(whole.pairs[share, :width, :width])
-        assert part.features.equal(whole.features[documents])
+        assert part.documents.preprocessed.equal(whole.documents.preprocessed[documents])
         assert part.factors.equal(whole.factors[documents])
+
+
+def _noise(lists: TrainingLists, drawn: list[int], share: list[int] | None = None, *, numbers: int = 2) -> Floats:
+    part = None if share is None else np.array(share)
+    found = lists.batch(np.array(drawn), share=part, noise=numbers, random=_stream).noise
+    assert found is not None
+    noise: Floats = found.numpy()
+    return noise
+
+
+def test_noise_is_uniform_with_so_many_numbers_per_document() -> None:
+    noise = _noise(_lists(_log([4, 1], [10, 10])), [0, 1] * 4_000, numbers=3)
+    assert noise.shape == (5 * 4_000, 3)
+    assert ((noise >= 0) & (noise < 1)).all()
+    for column in noise.T:
+        counts = np.histogram(column, bins=10, range=(0, 1))[0]
+        assert (np.abs(counts - 2_000) < 5 * np.sqrt(2_000)).all()
+    assert (np.abs(np.corrcoef(noise.T) - np.eye(3)) < 4 / np.sqrt(len(noise))).all()
+
+
+def test_the_noise_of_two_shares_put_together_is_that_of_the_whole_batch() -> None:
+    lists, drawn = _lists(_log([4, 1, 3], [10, 10, 10])), [2, 0, 1, 0, 2]
+    whole = np.split(_noise(lists, drawn), np.cumsum([3, 4, 1, 4]))
+    first, second = _noise(lists, drawn, [0, 2, 4]), _noise(lists, drawn, [1, 3])
+    np.testing.assert_array_equal(first, np.concatenate([whole[0], whole[2], whole[4]]))
+    np.testing.assert_array_equal(second, np.concatenate([whole[1], whole[3]]))
+
+
+def test_noise_leaves_sampled_sessions_alone_and_is_only_there_if_asked_for() -> None:
+    lists, drawn = _lists(_log([4], [50])), np.zeros(100, dtype=np.int64)
+    with_noise = lists.batch(drawn, sessions=True, noise=1, random=_stream)
+    without = lists.batch(drawn, sessions=True, random=_stream)
+    assert without.noise is None
+    assert with_noise.clicks.equal(without.clicks)
 
 
 def test_a_few_features_are_scaled_but_not_normalised() -> None:
     features = np.random.default_rng(0).normal(size=(40, 1)).astype(np.float32)
-    scaling = FeatureScaling.fit(features)
-    np.testing.assert_allclose(Inputs(features, scaling).gather(torch.arange(40)).numpy(), scaling.apply(features))
+    prepared = inputs_of(features).gather(torch.arange(40)).numpy()
+    np.testing.assert_allclose(prepared, FeatureScaling.fit(features).apply(features))
 
 
 def test_inputs_too_large_for_memory_are_prepared_batch_by_batch_with_the_same_result() -> None:
     features = np.random.default_rng(0).normal(size=(40, 20)).astype(np.float32)
     scaling = FeatureScaling.fit(features)
     rows = torch.tensor([3, 3, 39, 0])
-    once, lazily = Inputs(features, scaling), Inputs(features, scaling, in_memory=0)
+    preprocessing = Preprocessing(scaling)
+    once, lazily = Inputs(features, preprocessing), Inputs(features, preprocessing, in_memory=0)
     torch.testing.assert_close(once.gather(rows), lazily.gather(rows))
     scaled = scaling.apply(features)[rows]
     centred = scaled - scaled.mean(1, keepdims=True)

@@ -17,7 +17,7 @@ import torch
 from ultr.data import gathering
 from ultr.data.click_log import ClickLog
 from ultr.methods import Vectorization
-from ultr.train import inputs
+from ultr.relevance import MLP, inputs
 
 torch.set_num_threads(1)
 gathering.LARGE = inputs.IN_MEMORY = 2**20
@@ -25,7 +25,7 @@ small, large, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 def fit(folder):
     train, held_out = ClickLog.load(folder).split(0.1)
-    ranker = Vectorization(hidden=(8,), steps=20, base_steps=10, evaluate_every=10)
+    ranker = Vectorization(relevance=MLP(hidden=(8,), steps=20), base_steps=10, evaluate_every=10)
     return ranker.fit(train, validation=held_out)
 
 fit(small)

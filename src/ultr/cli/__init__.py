@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from typing import Any
 
 import typer
 
@@ -22,7 +24,7 @@ from ultr.cli import (
     simulate,
     train,
 )
-from ultr.errors import UltrError
+from ultr.errors import UltrError, UltrWarning
 from ultr.version import __version__
 
 EXTRAS = {
@@ -83,6 +85,8 @@ def _options(
 
 def main() -> None:
     """Run the command line; what a user can mend ends in one sentence and exit code 2."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", UltrWarning)
     try:
         sys.exit(app(standalone_mode=False))
     except typer.Abort:
@@ -104,6 +108,12 @@ def main() -> None:
             raise
         sentence: str = explain()
         _fail(f"{sentence[:1].lower()}{sentence[1:].rstrip('.?')}; --help shows how")
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Show a warning of ours as one sentence; those of others are for their developers."""
+    if issubclass(category, UltrWarning) and os.environ.get("LOCAL_RANK", "0") == "0":
+        typer.echo(f"ultr: {message}", err=True)
 
 
 def _fail(message: str) -> None:

@@ -11,7 +11,7 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.methods.estimator import Estimator
+    from ultr.methods.ranker import Ranker
 
 
 def evaluate(
@@ -50,7 +50,7 @@ def evaluate(
 
 
 def _on_labels(
-    rankers: dict[str, Estimator],
+    rankers: dict[str, Ranker],
     data: str,
     part: str,
     fold: int,
@@ -65,7 +65,7 @@ def _on_labels(
 
     judged = options.read_part(data, part, fold=fold, seed=seed, features=features)
     results = {
-        name: evaluate_ranker(ranker, judged.named(ranker.feature_names_), measures) for name, ranker in rankers.items()
+        name: evaluate_ranker(ranker, judged.named(ranker.feature_names), measures) for name, ranker in rankers.items()
     }
     names = list(next(iter(results.values())).values)
     first, *others = results
@@ -92,7 +92,7 @@ def _on_labels(
     }
 
 
-def _on_clicks(rankers: dict[str, Estimator], log: Path, *, as_json: bool) -> dict[str, Any]:
+def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[str, Any]:
     from ultr.cli.output import print_table
     from ultr.data.click_log import ClickLog
     from ultr.evaluation import click_fit

@@ -52,7 +52,7 @@ def export(
 
     checks.one_of("--to", to, TARGETS)
     ranker = load(model)
-    lists = None if data is None else options.read_part(data, part, fold=fold).named(ranker.feature_names_)
+    lists = None if data is None else options.read_part(data, part, fold=fold).named(ranker.feature_names)
     folder = model if model.name.strip(".") else model.resolve()
     file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
@@ -60,7 +60,7 @@ def export(
     if json:
         print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
     else:
-        _print(written, file, where, by_clicks=data is None and ranker.name != "label")
+        _print(written, file, where, by_clicks=data is None and ranker.method != "label")
 
 
 def _print(written: Export, file: Path, where: str, *, by_clicks: bool) -> None:

@@ -24,6 +24,7 @@ def methods(
     from ultr.cli.output import print_json, print_table
     from ultr.methods import METHODS
     from ultr.methods import method as method_of
+    from ultr.relevance.registry import KINDS
 
     if method is None:
         rows = [_row(kind) for kind in METHODS.values()]
@@ -39,7 +40,14 @@ def methods(
         return
     typer.echo(f"{content['name']} (class {content['class']}) learns from {content['learns_from']}\n")
     typer.echo(f"{content['docstring']}\n\nOptions, for --set NAME=VALUE or as arguments of {content['class']}:")
-    for option in content["options"]:
+    _print_options(content["options"])
+    for name, listed in content["relevance"].items():
+        typer.echo(f"\nOptions of the relevance model {name}, for --set or as arguments of {KINDS[name].__name__}:")
+        _print_options(listed)
+
+
+def _print_options(listed: list[dict[str, Any]]) -> None:
+    for option in listed:
         typer.echo(f"\n  {option['name']}: {option['type']} = {option['default']!r}")
         if option["description"]:
             typer.echo(f"      {option['description']}")
@@ -60,6 +68,8 @@ def _whole(kind: type[Estimator]) -> dict[str, Any]:
     from inspect import getdoc
 
     from ultr.methods import description
+    from ultr.relevance.registry import KINDS
 
-    listed = [asdict(option) for option in description.options(kind)]
-    return {**_row(kind), "docstring": getdoc(kind), "options": listed}
+    own = [asdict(option) for option in description.options(kind)]
+    relevance = {name: [asdict(option) for option in description.options(each)] for name, each in KINDS.items()}
+    return {**_row(kind), "docstring": getdoc(kind), "options": own, "relevance": relevance}

@@ -74,4 +74,4 @@ def _ranker(model: Path) -> tuple[Ranker, int]:
     from ultr.methods import load
 
     ranker = load(model)
-    return ranker, len(ranker.feature_names_)
+    return ranker, len(ranker.feature_names)

@@ -148,13 +148,14 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
 
 
 def _check_log(models: list[Model], log: ClickLog, path: str) -> None:
+    from ultr.methods.factors import same_levels
+
     if not log.clicks.any():
         raise DataError(f"{path} has no click, so there is nothing to report of it; give another log")
     for model in models:
         if tuple(model.manifest.feature_names) != log.feature_names:
             raise DataError(f"{path} has other features than {model.name}; give the log of its training")
-        factors = tuple((factor.name, factor.levels) for factor in log.factors)
-        if model.ranker.factors_ and model.ranker.factors_ != factors:
+        if model.ranker.factors and not same_levels(log, model.ranker.factors):
             raise DataError(f"{path} has other bias factors or levels than {model.name}; give the log of its training")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +16,8 @@ from ultr.errors import OptionError
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
-    from ultr.methods.estimator import Estimator
     from ultr.methods.origin import Origin
+    from ultr.methods.ranker import Ranker
     from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
@@ -74,10 +75,11 @@ def train(
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
     from ultr.methods import method as method_of
-    from ultr.train.team import Team
+    from ultr.methods import options as method_options
+    from ultr.train.process_group import ProcessGroup
 
     kind = method_of(method)
-    types = {name: hint for name, hint in get_type_hints(kind).items() if name in kind().get_params()}
+    types = method_options.types(kind)
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
     if propensities is not None:
         _check_propensities(method, types, chosen)
@@ -90,8 +92,7 @@ def train(
         if name in chosen:
             raise OptionError(f"option {name} is given twice")
         chosen[name] = options.parse_value(name, value, types[name]) if isinstance(value, str) else value
-    ranker = kind(**chosen)
-    ranker.check()
+    estimator = method_options.estimator(kind, chosen)
     check_new_folder(out, overwrite=overwrite)
     source: ClickLog | JudgedLists
     validation: ClickLog | JudgedLists | None
@@ -101,20 +102,20 @@ def train(
         source, validation = _clicks(log, data, validate, hold_out, method=method, fold=fold, seed=seed or 0)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     try:
-        ranker.fit(source, validation=validation, checkpoint=checkpoint, progress=True)
+        ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
     except KeyboardInterrupt:
         typer.echo("ultr: stopped; start the same command again to go on from the last checkpoint", err=True)
         raise typer.Exit(130) from None
-    team = Team.of_environment()
-    if team.leads:
+    group = ProcessGroup.of_environment()
+    if group.leads:
         origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
         ranker.save(out, overwrite=overwrite, origin=origin)
         checkpoint.unlink(missing_ok=True)
-    team.disband()
-    if not team.leads:
+    group.shut_down()
+    if not group.leads:
         return
     measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
-    stages = [_summary(stage, ranker.history_) for stage in dict.fromkeys(record.stage for record in ranker.history_)]
+    stages = [_summary(stage, ranker.history) for stage in dict.fromkeys(record.stage for record in ranker.history)]
     if json:
         print_json(
             {
@@ -122,7 +123,7 @@ def train(
                 "method": method,
                 "validated_by": None if validation is None else measure,
                 "stages": stages,
-                "choices": ranker.choices(),
+                "choices": ranker.choices,
             }
         )
         return
@@ -152,11 +153,11 @@ def _origin(
     )
 
 
-def _print_candidates(ranker: Estimator) -> None:
+def _print_candidates(ranker: Ranker) -> None:
     """The dimensions that were tried, if there are several."""
     from ultr.cli.output import print_table
 
-    choices = ranker.choices()
+    choices = ranker.choices
     rows = [
         {
             "dimension": str(each["dimension"]),
@@ -187,7 +188,7 @@ def _propensities(path: Path) -> tuple[float, ...]:
     return read_propensities(path)
 
 
-def _summary(stage: str, history: list[Record]) -> dict[str, Any]:
+def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
     records = [record for record in history if record.stage == stage]
     values = [record.value for record in records if record.value is not None]
     return {

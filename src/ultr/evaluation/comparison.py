@@ -250,7 +250,7 @@ def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
     if not log.clicks.any():
         raise DataError("the log has no click, so there is nothing to compare rankers by")
     for ranker in (a, b):
-        names = tuple(getattr(ranker, "feature_names_", log.feature_names))
+        names = tuple(getattr(getattr(ranker, "ranker_", ranker), "feature_names", log.feature_names))
         if names != tuple(log.feature_names):
             raise DataError(
                 f"a ranker knows {len(names)} features, the log has {len(log.feature_names)} or other names for them; "

@@ -44,7 +44,7 @@ class Evaluation:
 
 def evaluate(ranker: Ranker, judged: JudgedLists, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
     """Measure a ranker on judged lists."""
-    names = getattr(ranker, "feature_names_", judged.feature_names)
+    names = getattr(getattr(ranker, "ranker_", ranker), "feature_names", judged.feature_names)
     if tuple(names) != tuple(judged.feature_names):
         raise DataError(
             f"the ranker knows {len(names)} features ({_brief(names)}), the judged lists have "

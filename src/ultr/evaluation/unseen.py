@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,15 +17,22 @@ HELD_OUT = 0.1
 class Trained(Protocol):
     """A ranker that knows what it was trained on."""
 
-    seed: int
-    data_fingerprint_: str
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Options of the estimator."""
+        ...
+
+    @property
+    def data_fingerprint(self) -> str:
+        """The name of the training data."""
+        ...
 
 
 def unseen(rankers: Sequence[Trained], log: ClickLog) -> tuple[ClickLog, str]:
     """The part of the log that no ranker was trained on, and a phrase that names it."""
     seen = "all queries, on which a model was trained: values and likelihoods are too good, use another log"
     everything = log.fingerprint()
-    if any(ranker.data_fingerprint_ == everything for ranker in rankers):
+    if any(ranker.data_fingerprint == everything for ranker in rankers):
         return log, seen
     held = [found for ranker in rankers if (found := held_out(ranker, log)) is not None]
     if not held:
@@ -44,11 +51,11 @@ def unseen(rankers: Sequence[Trained], log: ClickLog) -> tuple[ClickLog, str]:
 def held_out(ranker: Trained, log: ClickLog) -> tuple[str, ClickLog] | None:
     """What `ultr train` held out of the log when it trained the ranker, and by what, if it did."""
     for by in SPLITS:
-        for seed in {0, ranker.seed}:
+        for seed in {0, ranker.options["seed"]}:
             try:
                 trained, held = log.split(HELD_OUT, by=by, seed=seed)
             except DataError:
                 continue
-            if trained.fingerprint() == ranker.data_fingerprint_:
+            if trained.fingerprint() == ranker.data_fingerprint:
                 return by, held
     return None

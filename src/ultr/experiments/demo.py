@@ -18,6 +18,7 @@ from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.relevance import MLP
 from ultr.reporting import Material, models_of, report
 from ultr.simulation.log import simulate
 
@@ -81,7 +82,7 @@ def run(
     data = letor_like(train_queries=queries, validation_queries=500, test_queries=2_000, seed=seed)
     log = simulate(data.train, click_model("trust"), impressions=impressions, seed=seed)
     say(f"{data}\n{log}")
-    options: dict[str, Any] = {"hidden": (128, 64), "steps": steps, "seed": seed}
+    options: dict[str, Any] = {"relevance": MLP(hidden=(128, 64), steps=steps), "seed": seed}
     plane = Vectorization(dimension=2, **options)
     rankers: dict[str, Estimator] = {
         "Click": ClickBaseline(**options),

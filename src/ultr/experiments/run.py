@@ -19,9 +19,10 @@ from ultr.datasets.splits import Splits
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.judged import of_scores
 from ultr.experiments.peers import PEERS
-from ultr.experiments.spec import Choice, Contender, Simulation, tuples
+from ultr.experiments.spec import Choice, Contender, Simulation
 from ultr.methods import METHODS
-from ultr.methods.estimator import Estimator
+from ultr.methods.options import estimator
+from ultr.methods.ranker import Ranker
 from ultr.seeding import generator
 from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
@@ -51,7 +52,7 @@ class Run:
         """What decides the run, options that were left out included, without names that change nothing."""
         ranker = self.contender.model_dump(exclude={"label", "grid"})
         if self.contender.method in METHODS:
-            options = METHODS[self.contender.method](**tuples(self.contender.options)).get_params()
+            options = estimator(METHODS[self.contender.method], self.contender.options).content()
             ranker["options"] = {name: value for name, value in options.items() if name != "seed"}
         return {
             "clicks": self.clicks if self.sees_clicks else None,
@@ -75,7 +76,7 @@ class Found:
     evaluation: Evaluation
     seconds: float
     """Of training alone."""
-    ranker: Estimator | None
+    ranker: Ranker | None
     """None where it is not one of ours."""
 
 
@@ -100,12 +101,12 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     data: ClickLog | JudgedLists = log
     if method == "label":
         data = shown_documents(shared.splits.train, log) if run.contender.shown_only else shared.splits.train
-    options = tuples(run.contender.options)
+    options: dict[str, Any] = run.contender.options | {"seed": run.seed}
     if run.contender.randomised:
         options["propensities"] = tuple(shared.randomised_propensities().tolist())
-    ranker = METHODS[method](**options, seed=run.seed)
+    fitted = estimator(METHODS[method], options)
     started = time.perf_counter()
-    ranker.fit(data, validation=validation, checkpoint=checkpoint)
+    ranker = fitted.fit(data, validation=validation, checkpoint=checkpoint).ranker_
     seconds = time.perf_counter() - started
     return Found(evaluate(ranker, test, run.measures), seconds, ranker)
 

@@ -19,6 +19,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments.peers import PEERS
 from ultr.methods import METHODS
+from ultr.methods.options import estimator
 from ultr.metrics import Measure
 
 REFERENCES = ("ranking-svm", "click-model")
@@ -284,18 +285,13 @@ def _parse_change(change: str) -> dict[str, Any]:
 def _check_options(method: str, options: Options) -> None:
     if "seed" in options:
         raise OptionError("seed is no option here; the seeds of all methods stand in seeds = [...]")
-    METHODS[method]().set_params(**tuples(options)).check()
+    estimator(METHODS[method], options)
 
 
 def _distinct(name: str, values: Sequence[object]) -> None:
     for value in values:
         if values.count(value) > 1:
             raise OptionError(f"{name} has {value!r} more than once; everything there must be different")
-
-
-def tuples(options: Options) -> Options:
-    """Options as TOML has them, with its lists as the tuples that methods take."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
 
 
 def _merged(content: Any, changes: Any) -> Any:

@@ -20,9 +20,9 @@ from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
 from ultr.methods.dimension import choose_dimension
-from ultr.methods.estimator import Estimator
-from ultr.methods.regression_em import RegressionEM
-from ultr.methods.vectorization import Vectorization
+from ultr.methods.ranker import Ranker
+from ultr.methods.regression_em import RegressionObjective, attractiveness
+from ultr.methods.vectorization import Vectorization, VectorObjective
 from ultr.metrics import Interval, paired_lead
 from ultr.simulation.log import simulate_more
 
@@ -87,9 +87,9 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
         }
         criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, scene, log).items()}
         by_dimension = {
-            each.dimension_: (label, each.click_shares)
+            each.objective.dimension: (label, each.click_shares)
             for label, each in rankers.items()
-            if isinstance(each, Vectorization)
+            if isinstance(each.objective, VectorObjective)
         }
         if len(by_dimension) > 1:
             best, _ = choose_dimension({length: shares for length, (_, shares) in by_dimension.items()}, log)
@@ -105,7 +105,7 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
     )
 
 
-def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> dict[str, Scores]:
+def _values(rankers: Mapping[str, Ranker], scene: Scene, log: ClickLog) -> dict[str, Scores]:
     """Counterfactual values on a log; none where the swaps do not tell the propensities."""
     try:
         theta = estimate_propensities(scene.log)
@@ -116,10 +116,10 @@ def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> di
         "value (self-normalised)": Valuation(theta, "self-normalised"),
         "value (ips, dcg)": Valuation(theta, utility="dcg"),
     }
-    judge = next((each for each in rankers.values() if isinstance(each, RegressionEM)), None)
+    judge = next((each for each in rankers.values() if isinstance(each.objective, RegressionObjective)), None)
     if judge is not None:
         valuations["value (doubly robust)"] = Valuation(
-            theta, "doubly-robust", smallest=SURE, relevance=judge.relevance(log.features)
+            theta, "doubly-robust", smallest=SURE, relevance=attractiveness(judge, log.features)
         )
     evidence = Evidence.of(log)
     scores = {
@@ -133,7 +133,7 @@ def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> di
 
 
 def _verdicts(
-    rankers: Mapping[str, Estimator], values: Mapping[str, Doubles], scene: Scene, log: ClickLog
+    rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], scene: Scene, log: ClickLog
 ) -> dict[str, list[str]]:
     """What intervals on held-out queries say about each pair that labels tell apart."""
     evidence = Evidence.of(log)

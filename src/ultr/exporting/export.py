@@ -15,13 +15,15 @@ from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import evaluate
-from ultr.exporting.graph import DocumentsGraph, Entrance, FlatGraph, ListsGraph, as_onnx
+from ultr.exporting.graph import DocumentsGraph, FlatGraph, ListsGraph, as_onnx
 from ultr.exporting.parity import Parity, parity
 from ultr.files import new_file
 from ultr.methods.estimator import Estimator
 from ultr.methods.model_file import weights_digest
+from ultr.methods.ranker import Ranker
 from ultr.metrics import PairedTest
 from ultr.scoring import FORMS, Card, Scorer
+from ultr.train.lists import pad
 from ultr.train.selection import score_lists
 from ultr.version import __version__
 
@@ -60,7 +62,7 @@ class Export:
 
 
 def export(
-    ranker: Estimator,
+    ranker: Ranker | Estimator,
     path: str | Path,
     *,
     form: str = "lists",
@@ -71,7 +73,7 @@ def export(
     """Write a fitted ranker as an ONNX file and check it against the model; what disagrees is not written.
 
     Args:
-        ranker: What `fit` or `load` gave.
+        ranker: A fitted estimator, or the ranker that `load` gave.
         path: The file.
         form: `lists` takes `[queries, documents, features]` and a mask, `flat` takes `[documents, features]` and
             offsets.
@@ -81,34 +83,34 @@ def export(
         overwrite: Whether the file may exist.
 
     """
-    ranker.check_fitted()
+    ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
     checks.one_of("form", form, [name for name in FORMS if name != "documents"])
     if Path(path).exists() and not overwrite:
         raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
-    examined = lists if lists is not None else ranker.sample_
+    examined = lists if lists is not None else ranker.sample
     if examined is None:
         raise OptionError("the model was saved without candidates to check its export on; give some (--data)")
-    if examined.feature_names != ranker.feature_names_:
+    if examined.feature_names != ranker.feature_names:
         raise DataError(
-            f"the model knows {len(ranker.feature_names_)} features, the candidates to check it on have "
+            f"the model knows {len(ranker.feature_names)} features, the candidates to check it on have "
             f"{len(examined.feature_names)}, or other names; give it the data it was trained for"
         )
     card = Card.model_validate(
         {
             "form": "documents" if pointwise else form,
-            "method": ranker.name,
+            "method": ranker.method,
             "pointwise": pointwise,
-            "feature_names": ranker.feature_names_,
-            "typical": ranker.scaling_.typical.tolist(),
-            "model_digest": weights_digest(ranker.network_),
-            "data_fingerprint": ranker.data_fingerprint_,
+            "feature_names": ranker.feature_names,
+            "typical": ranker.scaling.typical.tolist(),
+            "model_digest": weights_digest(ranker.model),
+            "data_fingerprint": ranker.data_fingerprint,
             "versions": {"ultr": __version__, "torch": str(torch.__version__)},
         }
     )
     reference = _Pointwise(ranker) if pointwise else ranker
     content = _graph(ranker, reference, card)
     scorer = Scorer.of_bytes(content, file=path)
-    found = parity(reference, scorer, examined, typical=ranker.scaling_.typical)
+    found = parity(reference, scorer, examined, typical=ranker.scaling.typical)
     found.check()
     cost = _cost(ranker, scorer, examined.with_relevant()) if pointwise else None
     with new_file(path) as draft:
@@ -119,37 +121,36 @@ def export(
 class _Pointwise:
     """The ranker with what lists add to a score fixed at its mean over the training lists that were kept."""
 
-    def __init__(self, ranker: Estimator) -> None:
-        sample = ranker.sample_
+    def __init__(self, ranker: Ranker) -> None:
+        sample = ranker.sample
         if sample is None:
             raise OptionError(
                 "the model was saved without training lists, which a pointwise file needs; train it again"
             )
         self._ranker = ranker
         mask = torch.from_numpy(ragged.mask(sample.offsets, width=int(np.diff(sample.offsets).max())))
-        inputs = ranker.inputs(sample.features).gather(torch.arange(sample.documents))
+        r = torch.from_numpy(ranker.outputs(sample.features, ranker.objective.ranks_with))
         with torch.no_grad():
-            self.network = ranker.network_.pointwise(inputs, mask)
+            self.model = ranker.model.by_name["relevance"].project(ranker.objective.direction(pad(r, mask), mask))
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         """Scores, whatever the lists."""
-        return score_lists(lambda inputs, _: self.network(inputs).squeeze(-1), self._ranker.inputs(features), offsets)
+        inputs = self._ranker.inputs(features)
+        return score_lists(lambda documents, _: self.model(documents).squeeze(-1), inputs, offsets)
 
 
-def _cost(model: Estimator, exported: Scorer, lists: JudgedLists) -> Cost | None:
+def _cost(ranker: Ranker, exported: Scorer, lists: JudgedLists) -> Cost | None:
     if not lists.queries:
         return None
-    before, after = (evaluate(ranker, lists, [MEASURE]) for ranker in (model, exported))
+    before, after = (evaluate(each, lists, [MEASURE]) for each in (ranker, exported))
     return Cost(lists.queries, before.mean(MEASURE), after.mean(MEASURE), after.against(before, MEASURE))
 
 
-def _graph(ranker: Estimator, reference: Estimator | _Pointwise, card: Card) -> bytes:
-    entrance = Entrance(ranker.scaling_)
+def _graph(ranker: Ranker, reference: Ranker | _Pointwise, card: Card) -> bytes:
     graph: ListsGraph | FlatGraph | DocumentsGraph
     if isinstance(reference, _Pointwise):
-        graph = DocumentsGraph(entrance, reference.network)
+        graph = DocumentsGraph(ranker.preprocessing, reference.model)
     else:
-        kind = ListsGraph if card.form == "lists" else FlatGraph
-        graph = kind(entrance, ranker.network_)
+        graph = ListsGraph(ranker) if card.form == "lists" else FlatGraph(ranker)
     content: bytes = as_onnx(graph, card).SerializeToString(deterministic=True)
     return content

@@ -4,90 +4,85 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
-from torch.nn import functional
 
-from ultr.data.scaling import FeatureScaling
-from ultr.methods.network import ClickNetwork
+from ultr.methods.ranker import Ranker
+from ultr.relevance.model import RelevanceModel
+from ultr.relevance.preprocessing import Preprocessing
 from ultr.scoring.card import KEY, Card
-from ultr.train.inputs import FEWEST_TO_NORMALISE
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-class Entrance(nn.Module):
-    """Raw features as network inputs, [..., features]; what is missing counts as typical."""
-
-    centre: Tensor
-    factor: Tensor
-    typical: Tensor
-
-    def __init__(self, scaling: FeatureScaling) -> None:
-        super().__init__()
-        self.register_buffer("centre", torch.from_numpy(scaling.centre))
-        self.register_buffer("factor", torch.from_numpy(scaling.factor))
-        self.register_buffer("typical", torch.from_numpy(scaling.apply(scaling.typical)))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """[documents, features] -> [documents, features]."""
-        scaled = (features - self.centre) * self.factor
-        # NaN and infinity minus themselves are NaN: two operations in the graph, where `isfinite` takes five.
-        known = torch.where(scaled - scaled == 0, scaled, self.typical)
-        if known.shape[-1] < FEWEST_TO_NORMALISE:
-            return known
-        return functional.layer_norm(known, known.shape[-1:])
-
-
 class ListsGraph(nn.Module):
     """Padded lists with a mask; where there is no document, the score is that of the last rank, minus infinity."""
 
-    def __init__(self, entrance: Entrance, network: ClickNetwork) -> None:
+    def __init__(self, ranker: Ranker) -> None:
         super().__init__()
-        self.entrance, self.network = entrance, network
+        self.pieces, self.objective = _Pieces.of(ranker), ranker.objective
 
     def forward(self, features: Tensor, mask: Tensor) -> Tensor:
         """[queries, documents, features] and [queries, documents] -> [queries, documents]."""
         queries, documents, width = features.shape
-        values = self.network.embed(self.entrance(features.reshape(queries * documents, width)))
-        scores = self.network.combine(values.reshape(queries, documents, values.shape[-1]), mask)
+        r = self.pieces(features.reshape(queries * documents, width))
+        scores: Tensor = self.objective.combine(r.reshape(queries, documents, r.shape[-1]), mask)
         return scores.masked_fill(~mask, float("-inf"))
 
 
 class FlatGraph(nn.Module):
     """All documents in one array; only the few values that a score is made of are padded, never the features."""
 
-    def __init__(self, entrance: Entrance, network: ClickNetwork) -> None:
+    def __init__(self, ranker: Ranker) -> None:
         super().__init__()
-        self.entrance, self.network = entrance, network
+        self.pieces, self.objective = _Pieces.of(ranker), ranker.objective
 
     def forward(self, features: Tensor, offsets: Tensor) -> Tensor:
         """[documents, features] and [queries + 1] -> [documents]."""
-        values = self.network.embed(self.entrance(features))
+        r = self.pieces(features)
         starts, lengths = offsets[:-1], offsets[1:] - offsets[:-1]
         places = torch.arange(lengths.max().item())
         mask = places < lengths.unsqueeze(1)
         rows = torch.where(mask, starts.unsqueeze(1) + places, 0)
-        return self.network.combine(values[rows], mask)[mask]
+        scores: Tensor = self.objective.combine(r[rows], mask)[mask]
+        return scores
 
 
 class DocumentsGraph(nn.Module):
     """One document at a time, for engines that know no lists."""
 
-    def __init__(self, entrance: Entrance, network: nn.Module) -> None:
+    def __init__(self, preprocessing: Preprocessing, model: RelevanceModel) -> None:
         super().__init__()
-        self.entrance, self.network = entrance, network
+        self.pieces = _Pieces(preprocessing, [model])
 
     def forward(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents]."""
-        scores: Tensor = self.network(self.entrance(features))
+        scores: Tensor = self.pieces(features)
         return scores.squeeze(-1)
+
+
+class _Pieces(nn.Module):
+    """The outputs of relevance models side by side, from raw features in which values may be missing."""
+
+    def __init__(self, preprocessing: Preprocessing, models: Sequence[RelevanceModel]) -> None:
+        super().__init__()
+        self.preprocessing = preprocessing
+        self.models = nn.ModuleList(model.graph() for model in models)
+
+    @classmethod
+    def of(cls, ranker: Ranker) -> _Pieces:
+        return cls(ranker.preprocessing, [ranker.model.by_name[name] for name in ranker.objective.ranks_with])
+
+    def forward(self, features: Tensor) -> Tensor:
+        inputs = self.preprocessing(features)
+        found = [model(inputs) for model in self.models]
+        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
 
 
 def as_onnx(graph: ListsGraph | FlatGraph | DocumentsGraph, card: Card) -> ModelProto:

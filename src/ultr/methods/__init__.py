@@ -8,6 +8,7 @@ from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.pair_debias import PairDebias
 from ultr.methods.registry import METHODS, load, method
 from ultr.methods.regression_em import RegressionEM
+from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LabelBaseline",
     "PairDebias",
     "RegressionEM",
+    "TwoTower",
     "Vectorization",
     "load",
     "method",

@@ -15,10 +15,10 @@ from ultr import checks
 from ultr.arrays import Doubles
 from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import PointwiseClickNetwork, Shape
-from ultr.methods.scalar import ScalarNetwork
-from ultr.nn import MLP
+from ultr.methods.factors import POSITION, Factor
+from ultr.relevance.model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists
+from ultr.train.objective import PointwiseObjective
 from ultr.train.stage import Stage
 
 _SURE = 1e-6
@@ -27,55 +27,57 @@ _STARTS = 2.0, 0.8
 
 Of six pairs of starts, this one came closest to the true rates on trust-bias clicks with swaps.
 """
+JUDGE = ("judge",)
 
 
-class AffineNetwork(PointwiseClickNetwork, ScalarNetwork):
-    """The ranker f(x), a judge g(x) for the EM, and click rates of relevant and other documents by position."""
+def relevance_given_click(g: Tensor, relevant: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The E step, Bayes' rule: P(relevant | click) and P(relevant | skip) from P(relevant) and the click rates."""
+    if_clicked = g * relevant / (g * relevant + (1 - g) * other)
+    if_skipped = g * (1 - relevant) / (g * (1 - relevant) + (1 - g) * (1 - other)).clamp(min=_SURE)
+    return if_clicked, if_skipped
 
+
+class AffineObjective(PointwiseObjective):
+    """Click rates of relevant and of other documents by position; a judge g(x) for the EM beside the ranker f(x)."""
+
+    clicks_with: ClassVar[tuple[str, ...]] = JUDGE
     relevant_rates: Tensor
     other_rates: Tensor
 
-    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
-        super().__init__(shape.features, hidden, generator)
-        self.judge = MLP(shape.features, hidden, 1, normalise=True, generator=generator)
-        self.register_buffer("relevant_rates", torch.ones(shape.levels[0]))
-        self.register_buffer("other_rates", torch.zeros(shape.levels[0]))
+    def __init__(self, positions: int) -> None:
+        super().__init__()
+        self.register_buffer("relevant_rates", torch.ones(positions))
+        self.register_buffer("other_rates", torch.zeros(positions))
 
     def start_rates(self, clicks: Tensor) -> None:
         """Start from the click rate of each position, so that low positions do not look like irrelevance."""
         self.relevant_rates.copy_(torch.minimum(_STARTS[0] * clicks, (1 + clicks) / 2))
         self.other_rates.copy_(_STARTS[1] * clicks)
 
-    def judge_score(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """g(x) as a logit, [documents]."""
-        scores: Tensor = self.judge(inputs)
-        return scores.squeeze(-1)
-
-    def click_logits(self, batch: Batch) -> Tensor:
-        """The logarithm of alpha g(x) + beta, [lists, width]."""
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """log( alpha g(x) + beta ), [lists, width]; r is the judge's logit."""
         relevant, other = self._rates(batch)
-        g = self.judge_score(batch.features, batch.mask).sigmoid()
+        g = r.squeeze(-1).sigmoid()
         return batch.pad((g * relevant + (1 - g) * other).log())
 
-    def click_loss(self, batch: Batch) -> Tensor:
-        """Minus the log-likelihood of each list's clicks and skips, [lists]."""
-        return click_likelihood_loss(self.click_logits(batch), batch.clicks, mask=batch.mask)
+    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
+        """Minus the log-likelihood of each list's clicks and skips, [lists]; r is the judge's logit."""
+        return click_likelihood_loss(self.click_logits(r, batch), batch.clicks, mask=batch.mask)
 
-    def expect(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The E step: what is relevant once clicks and skips are known.
+    def expect(self, r: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The cross-entropy of the judge's g(x) against the expected relevance, [lists]; and the sums of the M step.
 
-        The cross-entropy of g(x) against the probability of relevance, [lists]; clicks and skips of relevant
-        documents, then of others, at each position, [4, positions].
+        These are clicks and skips of relevant documents, then of others, at each position, [4, positions].
         """
-        logits, clicks = self.judge_score(batch.features, batch.mask), batch.clicks[batch.mask]
-        if_clicked, if_skipped = self._relevance_given_click(batch, logits.detach().sigmoid())
+        logits, clicks = r.squeeze(-1), batch.clicks[batch.mask]
+        if_clicked, if_skipped = relevance_given_click(logits.detach().sigmoid(), *self._rates(batch))
         of_relevant = clicks * if_clicked, (1 - clicks) * if_skipped
         of_others = clicks * (1 - if_clicked), (1 - clicks) * (1 - if_skipped)
         losses = functional.binary_cross_entropy_with_logits(logits, of_relevant[0] + of_relevant[1], reduction="none")
         sums = batch.sum_by_position(len(self.other_rates), *of_relevant, *of_others)
         return batch.pad(losses).sum(dim=-1), sums
 
-    def update_rates(self, sums: Tensor, rate: float) -> None:
+    def maximise(self, sums: Tensor, rate: float) -> None:
         """Move the click rates towards those of the documents that are probably relevant, and probably not."""
         weights = []
         for rates, (clicks, skips) in zip((self.relevant_rates, self.other_rates), sums.view(2, 2, -1), strict=True):
@@ -88,27 +90,26 @@ class AffineNetwork(PointwiseClickNetwork, ScalarNetwork):
         for rates in (self.relevant_rates, self.other_rates):
             rates.copy_(pooled.where(reversed_, rates))
 
-    def corrected_loss(self, batch: Batch, smallest: float) -> Tensor:
+    def corrected_loss(self, r: Tensor, batch: Batch, smallest: float) -> Tensor:
         """The list-wise loss on unbiased clicks, (c - beta) / alpha, without positions that tell little, [lists]."""
         relevant, other = self._rates(batch)
         alpha = relevant - other
         corrected = batch.pad((batch.clicks[batch.mask] - other) / alpha.clamp(min=smallest))
         telling = batch.mask & batch.pad(alpha >= smallest)
-        return softmax_cross_entropy(super().click_logits(batch), corrected, mask=telling)
+        return softmax_cross_entropy(batch.pad(r.squeeze(-1)), corrected, mask=telling)
 
     def _rates(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        positions = batch.factors[:, 0]
-        return self.relevant_rates[positions].clamp(min=_SURE), self.other_rates[positions].clamp(min=_SURE)
+        relevant, other = self.relevant_rates[batch.positions], self.other_rates[batch.positions]
+        return relevant.clamp(min=_SURE), other.clamp(min=_SURE)
 
-    def _relevance_given_click(self, batch: Batch, g: Tensor) -> tuple[Tensor, Tensor]:
-        relevant, other = self._rates(batch)
-        if_clicked = g * relevant / (g * relevant + (1 - g) * other)
-        if_skipped = g * (1 - relevant) / (g * (1 - relevant) + (1 - g) * (1 - other)).clamp(min=_SURE)
-        return if_clicked, if_skipped
+    def correction(self) -> tuple[Doubles, Doubles]:
+        """The alpha and the beta of each position."""
+        relevant, other = self.relevant_rates.double(), self.other_rates.double()
+        return (relevant - other).numpy(), other.numpy()
 
 
 @dataclass(kw_only=True, eq=False)
-class Affine(Estimator):
+class Affine(Estimator[AffineObjective]):
     """The affine correction for trust bias: P(click) = alpha_p g(x) + beta_p.
 
     Stage 1 estimates, by regression-based EM, how often a relevant and another document are clicked at each position,
@@ -136,39 +137,44 @@ class Affine(Estimator):
         checks.share("em_rate", self.em_rate)
         checks.share("smallest", self.smallest)
 
-    def build(self, shape: Shape, generator: torch.Generator) -> AffineNetwork:
-        """Ranker, judge and click rates."""
-        return AffineNetwork(shape, self.hidden, generator)
+    def learns(self, factor: Factor) -> bool:
+        """Only the position."""
+        return factor.name == POSITION
 
-    def stages(self, network: AffineNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def objective(self, factors: Sequence[Factor]) -> AffineObjective:
+        """Two click rates for each position."""
+        return AffineObjective(len(factors[0].levels))
+
+    def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
+        """The ranker and the judge."""
+        return {name: self.relevance.build(features, 1, generator=generator) for name in ("relevance", *JUDGE)}
+
+    def stages(self, objective: AffineObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The EM, then the ranker."""
-        steps = self.first_stage_steps()
         levels, *totals = lists.factor_totals()
-        shown, clicked = (np.bincount(levels[:, 0], each, minlength=len(network.other_rates)) for each in totals)
+        shown, clicked = (np.bincount(levels[:, 0], each, minlength=len(objective.other_rates)) for each in totals)
         rates = torch.from_numpy(clicked / np.maximum(shown, 1)).float()
         return [
             Stage(
                 "expectation and maximisation",
                 steps,
-                network.expect,
-                (network.judge,),
-                network.judge_score,
-                held_out=network.click_loss,
-                begin=lambda: network.start_rates(rates),
-                update=lambda sums: network.update_rates(sums, self.em_rate),
+                objective.expect,
+                objective.score,
+                uses=JUDGE,
+                ranks_with=JUDGE,
+                moves=JUDGE,
+                held_out=objective.click_loss,
+                begin=lambda _: objective.start_rates(rates),
+                update=lambda sums: objective.maximise(sums, self.em_rate),
             ),
             Stage(
                 "corrected clicks",
                 steps,
-                lambda batch: network.corrected_loss(batch, self.smallest),
-                (network.relevance,),
-                network.score,
+                lambda r, batch: objective.corrected_loss(r, batch, self.smallest),
+                objective.score,
             ),
         ]
 
     def correction(self) -> tuple[Doubles, Doubles]:
         """The alpha and the beta of each position."""
-        self.check_fitted()
-        assert isinstance(self.network_, AffineNetwork)
-        relevant, other = self.network_.relevant_rates.double(), self.network_.other_rates.double()
-        return (relevant - other).numpy(), other.numpy()
+        return self.ranker_.objective.correction()

@@ -1,4 +1,4 @@
-"""The lower bound: the same network on raw clicks."""
+"""The lower bound: the same relevance model on raw clicks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
-from ultr.methods.scalar import ScalarNetwork
+from ultr.methods.factors import Factor
 from ultr.train.lists import TrainingLists
+from ultr.train.objective import ScalarObjective
 from ultr.train.stage import Stage
 
 
 @dataclass(kw_only=True, eq=False)
-class ClickBaseline(Estimator):
+class ClickBaseline(Estimator[ScalarObjective]):
     """Raw clicks taken for relevance, bias and all: what every debiased ranker must beat.
 
     L = - sum_i c_i log softmax_i( f(x_i) )
@@ -24,10 +22,14 @@ class ClickBaseline(Estimator):
 
     name: ClassVar[str] = "click"
 
-    def build(self, shape: Shape, generator: torch.Generator) -> ScalarNetwork:
-        """A network with one score a document."""
-        return ScalarNetwork(shape.features, self.hidden, generator)
+    def learns(self, factor: Factor) -> bool:
+        """No bias factor at all."""
+        return False
 
-    def stages(self, network: ScalarNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def objective(self, factors: Sequence[Factor]) -> ScalarObjective:
+        """No bias parameters."""
+        return ScalarObjective()
+
+    def stages(self, objective: ScalarObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the clicks."""
-        return [Stage("clicks", self.first_stage_steps(), network.loss, (network,), network.score)]
+        return [Stage("clicks", steps, objective.click_loss, objective.score)]

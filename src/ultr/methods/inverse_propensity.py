@@ -16,35 +16,36 @@ from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
 from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
-from ultr.methods.scalar import ScalarNetwork
+from ultr.methods.factors import POSITION, Factor
 from ultr.train.lists import Batch, TrainingLists
-from ultr.train.stage import Stage
+from ultr.train.objective import ScalarObjective
+from ultr.train.stage import Models, Stage
 
 CLICK_RATE = "click-rate"
 
 
-class WeightedNetwork(ScalarNetwork):
-    """f(x), and fixed propensities by position."""
+class WeightedObjective(ScalarObjective):
+    """Fixed propensities by position."""
 
     propensities: Tensor
 
-    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
-        super().__init__(shape.features, hidden, generator)
-        self.register_buffer("propensities", torch.ones(shape.levels[0]))
+    def __init__(self, positions: int) -> None:
+        super().__init__()
+        self.register_buffer("propensities", torch.ones(positions))
 
-    def click_logits(self, batch: Batch) -> Tensor:
-        """f(x) + log theta."""
-        return super().click_logits(batch) + batch.pad(self.propensities[batch.factors[:, 0]]).clamp(min=1e-9).log()
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """f(x) + log theta, [lists, width]."""
+        propensities = batch.pad(self.propensities[batch.positions])
+        return batch.pad(r.squeeze(-1)) + propensities.clamp(min=1e-9).log()
 
-    def weighted_loss(self, batch: Batch) -> Tensor:
+    def weighted_loss(self, r: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy of the clicks divided by their propensities, [lists]."""
-        weights = batch.pad(1 / self.propensities[batch.factors[:, 0]])
-        return softmax_cross_entropy(super().click_logits(batch), batch.clicks * weights, mask=batch.mask)
+        weights = batch.pad(1 / self.propensities[batch.positions])
+        return softmax_cross_entropy(batch.pad(r.squeeze(-1)), batch.clicks * weights, mask=batch.mask)
 
 
 @dataclass(kw_only=True, eq=False)
-class InversePropensity(Estimator):
+class InversePropensity(Estimator[WeightedObjective]):
     """Inverse propensity weighting: a click at a position that is seldom examined counts for more.
 
         L = - sum_i c_i / theta_p(i) log softmax_i( f(x_i) )
@@ -72,34 +73,34 @@ class InversePropensity(Estimator):
         for value in self.propensities or ():
             checks.positive("each of the propensities", value)
 
-    def build(self, shape: Shape, generator: torch.Generator) -> WeightedNetwork:
-        """A relevance network."""
-        return WeightedNetwork(shape, self.hidden, generator)
+    def learns(self, factor: Factor) -> bool:
+        """Only the position."""
+        return factor.name == POSITION
 
-    def stages(self, network: WeightedNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def objective(self, factors: Sequence[Factor]) -> WeightedObjective:
+        """A propensity for each position."""
+        return WeightedObjective(len(factors[0].levels))
+
+    def stages(self, objective: WeightedObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the weighted clicks."""
-        positions = len(network.propensities)
+        positions = len(objective.propensities)
         if self.propensities is not None and len(self.propensities) < positions:
             raise OptionError(
                 f"the log shows {positions} positions, but {len(self.propensities)} propensities are given; "
                 "give one for each position"
             )
 
-        def begin() -> None:
+        def begin(_: Models) -> None:
             found = self._propensities(lists, positions)
-            network.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
+            objective.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
 
-        steps = self.first_stage_steps()
         return [
             Stage(
                 "weighted clicks",
                 steps,
-                network.weighted_loss,
-                (network,),
-                network.score,
-                held_out=lambda batch: softmax_cross_entropy(
-                    network.click_logits(batch), batch.clicks, mask=batch.mask
-                ),
+                objective.weighted_loss,
+                objective.score,
+                held_out=objective.click_loss,
                 begin=begin,
             )
         ]
@@ -110,7 +111,7 @@ class InversePropensity(Estimator):
         if self.estimator == CLICK_RATE:
             levels, *totals = lists.factor_totals()
             return click_rate_curve(levels[:, 0] + 1, totals[0], totals[1], positions_shown=positions)
-        impressions = np.repeat(lists.weights, np.diff(lists.offsets))
+        impressions = np.repeat(lists.impressions, np.diff(lists.offsets))
         clicks, places = lists.clicks.astype(np.float64), lists.factors[0] + 1
         table = SwapTable.of(lists.documents, places, impressions, clicks, positions_shown=positions)
         return SWAP_ESTIMATORS[self.estimator](table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
@@ -16,17 +16,18 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
+from ultr.methods.factors import Factor
 from ultr.methods.origin import Origin
+from ultr.methods.ranker import Ranker
 from ultr.methods.sample import save_sample
 from ultr.train.checkpoint import Record
-from ultr.train.team import Team
+from ultr.train.process_group import ProcessGroup
 from ultr.version import __version__
 
-FORMAT = "ultr model 1"
+FORMAT = "ultr model 2"
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
 
@@ -35,38 +36,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Factor(_Strict):
-    """A bias factor that the model knows."""
-
-    name: str
-    levels: list[str]
-
-
 class Scaling(_Strict):
     """The smallest, largest and typical training value of each feature."""
 
     minimum: list[FiniteFloat]
     maximum: list[FiniteFloat]
-    typical: list[FiniteFloat] = []
-    """Empty in models of earlier versions."""
-
-
-class HistoryRecord(_Strict):
-    """A line of the learning curve."""
-
-    stage: str
-    step: int
-    loss: float
-    value: float | None
+    typical: list[FiniteFloat]
 
 
 class Manifest(_Strict):
-    """What a model is, besides its weights."""
+    """All that is known of a ranker besides its weights."""
 
     format: str
     method: str
     options: dict[str, Any]
-    """The estimator's options; the seed is one of them."""
+    """Options of the estimator and of its relevance model; the seed is one of them."""
     feature_names: list[str]
     scaling: Scaling
     factors: list[Factor]
@@ -74,98 +58,76 @@ class Manifest(_Strict):
     data_fingerprint: str
     """Names the exact training data."""
     versions: dict[str, str]
-    history: list[HistoryRecord]
-    choices: dict[str, Any] = {}
-    """What training chose where an option left it open."""
-    tensors: dict[str, list[int]] = {}
+    history: list[Record]
+    choices: dict[str, Any]
+    """Options that training chose, and what it chose from."""
+    tensors: dict[str, list[int]]
     """Name and shape of each weight."""
-    weights_digest: str = ""
+    weights_digest: str
     origin: Origin | None = None
-    """None where nobody said."""
+    """Command and files that it was trained with; None if unknown."""
 
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
         scaling = self.scaling
-        lengths = {len(scaling.minimum), len(scaling.maximum), len(scaling.typical or scaling.minimum)}
-        if lengths != {len(self.feature_names)}:
+        if {len(scaling.minimum), len(scaling.maximum), len(scaling.typical)} != {len(self.feature_names)}:
             raise ValueError("scaling and feature_names differ in length")
         return self
 
     @classmethod
-    def of(
-        cls,
-        *,
-        method: str,
-        options: dict[str, Any],
-        feature_names: Sequence[str],
-        scaling: FeatureScaling,
-        factors: Sequence[tuple[str, Sequence[str]]],
-        clicks_per_impression: float,
-        data_fingerprint: str,
-        history: Sequence[Record],
-        choices: dict[str, Any] | None = None,
-        origin: Origin | None = None,
-    ) -> Manifest:
-        """The manifest of a ranker; `save` adds what depends on the weights."""
+    def of(cls, ranker: Ranker, tensors: Mapping[str, Tensor]) -> Manifest:
+        """The manifest of a ranker with these weights."""
+        scaling = ranker.scaling
         return cls(
             format=FORMAT,
-            method=method,
-            options=options,
-            feature_names=list(feature_names),
+            method=ranker.method,
+            options=dict(ranker.options),
+            feature_names=list(ranker.feature_names),
             scaling=Scaling(
                 minimum=scaling.minimum.tolist(), maximum=scaling.maximum.tolist(), typical=scaling.typical.tolist()
             ),
-            factors=[Factor(name=name, levels=list(levels)) for name, levels in factors],
-            clicks_per_impression=clicks_per_impression,
-            data_fingerprint=data_fingerprint,
+            factors=list(ranker.factors),
+            clicks_per_impression=ranker.clicks_per_impression,
+            data_fingerprint=ranker.data_fingerprint,
             versions={
                 "ultr": __version__,
                 "torch": torch.__version__,
                 "numpy": np.__version__,
                 "python": platform.python_version(),
                 "threads": str(torch.get_num_threads()),
-                "processes": str(Team.of_environment().size),
+                "processes": str(ProcessGroup.of_environment().size),
             },
-            history=[HistoryRecord(**vars(record)) for record in history],
-            choices=choices or {},
-            origin=origin,
+            history=list(ranker.history),
+            choices=dict(ranker.choices),
+            tensors={name: list(value.shape) for name, value in tensors.items()},
+            weights_digest=_digest(tensors),
+            origin=ranker.origin,
         )
 
     def feature_scaling(self) -> FeatureScaling:
         """The scaling as arrays."""
-        minimum, maximum, typical = (
-            np.array(values, dtype=np.float32)
-            for values in (self.scaling.minimum, self.scaling.maximum, self.scaling.typical)
-        )
-        middle = (minimum / 2 + maximum / 2).astype(np.float32)
-        return FeatureScaling(minimum, maximum, typical if len(typical) else middle)
+        values = (self.scaling.minimum, self.scaling.maximum, self.scaling.typical)
+        minimum, maximum, typical = (np.array(each, dtype=np.float32) for each in values)
+        return FeatureScaling(minimum, maximum, typical)
 
 
-def save(
-    folder: str | Path, network: nn.Module, manifest: Manifest, sample: JudgedLists | None, *, overwrite: bool
-) -> None:
+def save(folder: str | Path, ranker: Ranker, *, overwrite: bool) -> None:
     """Write weights, manifest and sample as a folder, whole or not at all."""
-    tensors = _tensors(network)
+    tensors = _tensors(ranker.model)
     with new_folder(folder, overwrite=overwrite) as draft:
         try:
             save_file(tensors, draft / WEIGHTS)
         except SafetensorError as error:
             raise ModelFileError(f"cannot write the weights of {folder}: {error}") from error
         (draft / WEIGHTS).chmod(0o644)
-        if sample is not None:
-            save_sample(draft, sample)
-        complete = manifest.model_copy(
-            update={
-                "tensors": {name: list(value.shape) for name, value in tensors.items()},
-                "weights_digest": _digest(draft / WEIGHTS),
-            }
-        )
-        write_json(draft / MANIFEST, complete.model_dump())
+        if ranker.sample is not None:
+            save_sample(draft, ranker.sample)
+        write_json(draft / MANIFEST, Manifest.of(ranker, tensors).model_dump())
 
 
-def weights_digest(network: nn.Module) -> str:
-    """The digest that the manifest of this network has."""
-    return blake2b(to_bytes(_tensors(network)), digest_size=16).hexdigest()
+def weights_digest(model: nn.Module) -> str:
+    """The digest that the manifest of this model has."""
+    return _digest(_tensors(model))
 
 
 def load_manifest(folder: str | Path) -> Manifest:
@@ -176,6 +138,10 @@ def load_manifest(folder: str | Path) -> Manifest:
     if not path.exists():
         raise ModelFileError(f"{folder} is not a model folder: it has no {MANIFEST}")
     content = read_json(path)
+    if isinstance(content, dict) and content.get("format") == "ultr model 1":
+        command = (content.get("origin") or {}).get("command")
+        again = f": {command}" if command else ""
+        raise ModelFileError(f"{folder} was saved by an earlier version of ultr; train the model again{again}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFileError(f"{path} is not the manifest of a model that this version of ultr reads")
     try:
@@ -186,30 +152,27 @@ def load_manifest(folder: str | Path) -> Manifest:
         raise ModelFileError(f"{path} is damaged{where} ({first['msg']}); save the model again") from error
 
 
-def load_weights(folder: str | Path, network: nn.Module, manifest: Manifest) -> None:
-    """Put the weights of a model folder into a network that must fit them."""
+def load_weights(folder: str | Path, model: nn.Module, manifest: Manifest) -> None:
+    """Put the weights of a model folder into a model that must fit them."""
     path = Path(folder) / WEIGHTS
     if not path.exists():
         raise ModelFileError(f"{folder} has no {WEIGHTS}; save the model again")
-    if _digest(path) != manifest.weights_digest:
+    content = path.read_bytes()
+    if blake2b(content, digest_size=16).hexdigest() != manifest.weights_digest:
         raise ModelFileError(f"{path} is truncated or not the file that {MANIFEST} belongs to; save the model again")
     try:
         tensors = load_file(path)
     except SafetensorError as error:
         raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from error
-    wanted = {name: list(value.shape) for name, value in network.state_dict().items()}
+    wanted = {name: list(value.shape) for name, value in model.state_dict().items()}
     if wanted != manifest.tensors or wanted != {name: list(value.shape) for name, value in tensors.items()}:
         raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again")
-    network.load_state_dict(tensors)
+    model.load_state_dict(tensors)
 
 
-def _tensors(network: nn.Module) -> dict[str, Tensor]:
-    return {name: value.contiguous() for name, value in network.state_dict().items()}
+def _tensors(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.contiguous() for name, value in model.state_dict().items()}
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = blake2b(digest_size=16)
-        while block := file.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    return blake2b(to_bytes(dict(tensors)), digest_size=16).hexdigest()

@@ -13,12 +13,11 @@ from torch.nn import functional
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.errors import DataError
-from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
-from ultr.methods.scalar import ScalarNetwork
-from ultr.train.inputs import Inputs
+from ultr.methods.factors import POSITION, Factor
+from ultr.relevance.inputs import Inputs
 from ultr.train.lists import Batch, TrainingLists
+from ultr.train.objective import ScalarObjective
 from ultr.train.selection import chunks
 from ultr.train.stage import Stage
 
@@ -26,28 +25,25 @@ _SMALLEST = 1e-3
 """No t+ or t- moves below this, so that a position without a click in many batches still has a finite weight."""
 
 
-class PairNetwork(ScalarNetwork):
-    """f(x), and the bias of clicks, t+, and of skips, t-, by position."""
+class PairObjective(ScalarObjective):
+    """The bias of clicks, t+, and of skips, t-, by position."""
 
     t_plus: Tensor
     t_minus: Tensor
 
-    def __init__(self, shape: Shape, hidden: Sequence[int], generator: torch.Generator) -> None:
-        super().__init__(shape.features, hidden, generator)
-        self.register_buffer("t_plus", torch.ones(shape.levels[0]))
-        self.register_buffer("t_minus", torch.ones(shape.levels[0]))
+    def __init__(self, positions: int) -> None:
+        super().__init__()
+        self.register_buffer("t_plus", torch.ones(positions))
+        self.register_buffer("t_minus", torch.ones(positions))
 
-    def click_logits(self, batch: Batch) -> Tensor:
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """f(x) + log t+, [lists, width]."""
-        return super().click_logits(batch) + batch.pad(self.t_plus[batch.factors[:, 0]].log())
+        return batch.pad(r.squeeze(-1)) + batch.pad(self.t_plus[batch.positions].log())
 
-    def click_loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy of the clicks, what held-out clicks are judged by, [lists]."""
-        return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
-
-    def debiased_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def debiased_loss(self, r: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The debiased loss of each list's pairs, [lists]; S+, S- and documents at each position, [3, positions]."""
-        losses, (of_clicked, of_skipped) = self.pair_losses(batch), self._weights(batch)
+        assert batch.pairs is not None
+        losses, (of_clicked, of_skipped) = pair_losses(batch.pad(r.squeeze(-1)), batch.pairs), self._weights(batch)
         debiased = (losses * of_clicked * of_skipped).sum(dim=(1, 2))
         losses = losses.detach()
         by_document = (losses * of_skipped).sum(dim=2)[batch.mask], (losses * of_clicked).sum(dim=1)[batch.mask]
@@ -61,20 +57,23 @@ class PairNetwork(ScalarNetwork):
                 best = (total / total[0]).pow(1 / (norm + 1)).clamp(min=_SMALLEST)
                 bias.lerp_(best.to(bias.dtype).where(documents > 0, bias), rate)
 
-    def pair_losses(self, batch: Batch) -> Tensor:
-        """How often i was clicked and not j, times log(1 + exp(f_j - f_i)), [lists, width, width]."""
-        assert batch.pairs is not None
-        scores = super().click_logits(batch)
-        return batch.pairs * functional.softplus(scores[:, None, :] - scores[:, :, None])
-
     def _weights(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """1 / t+ of the clicked document, [lists, width, 1], and 1 / t- of the skipped one, [lists, 1, width]."""
-        positions = batch.factors[:, 0]
-        return batch.pad(1 / self.t_plus[positions])[:, :, None], batch.pad(1 / self.t_minus[positions])[:, None, :]
+        of_clicked, of_skipped = 1 / self.t_plus[batch.positions], 1 / self.t_minus[batch.positions]
+        return batch.pad(of_clicked)[:, :, None], batch.pad(of_skipped)[:, None, :]
+
+    def propensities(self) -> tuple[Doubles, Doubles]:
+        """The learned t+ and t- by position, those of the first position being 1."""
+        return self.t_plus.double().numpy(), self.t_minus.double().numpy()
+
+
+def pair_losses(scores: Tensor, pairs: Tensor) -> Tensor:
+    """How often i was clicked and not j, times log(1 + exp(f_j - f_i)), [lists, width, width]."""
+    return pairs * functional.softplus(scores[:, None, :] - scores[:, :, None])
 
 
 @dataclass(kw_only=True, eq=False)
-class PairDebias(Estimator):
+class PairDebias(Estimator[PairObjective]):
     """Pair-wise debiasing: clicked documents against skipped ones, with a bias of clicks and one of skips.
 
         L = sum_{i clicked, j not} L_ij / (t+_p(i) t-_p(j)),   L_ij = log(1 + exp(f(x_j) - f(x_i)))
@@ -88,8 +87,8 @@ class PairDebias(Estimator):
     so t+ and t- are weights that help, and there is nothing true for them to recover. Position is the only bias factor
     it knows. The log must count which documents were clicked together, since only then it is known who was skipped.
 
-    Hu, Wang, Peng, Li: Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm, WWW 2019; with a network
-    in the place of the trees.
+    Hu, Wang, Peng, Li: Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm, WWW 2019; with any
+    relevance model in the place of the trees.
     """
 
     name: ClassVar[str] = "pair-debias"
@@ -109,13 +108,17 @@ class PairDebias(Estimator):
         """The lists of the log with their pairs."""
         return TrainingLists.of_log(data, inputs, pairs=True)
 
-    def build(self, shape: Shape, generator: torch.Generator) -> PairNetwork:
-        """A relevance network, and t+ and t- for each position."""
-        return PairNetwork(shape, self.hidden, generator)
+    def learns(self, factor: Factor) -> bool:
+        """Only the position."""
+        return factor.name == POSITION
 
-    def stages(self, network: PairNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def objective(self, factors: Sequence[Factor]) -> PairObjective:
+        """t+ and t- for each position."""
+        return PairObjective(len(factors[0].levels))
+
+    def stages(self, objective: PairObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage: the gradient for f, the closed form for t+ and t-."""
-        if lists.pairs is None:
+        if lists.pair_clicks is None:
             raise DataError(
                 "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
                 "or build it with ClickLog.of(..., pairs=True)"
@@ -125,17 +128,14 @@ class PairDebias(Estimator):
         return [
             Stage(
                 "pairs",
-                self.first_stage_steps(),
-                network.debiased_loss,
-                (network,),
-                network.score,
-                held_out=network.click_loss,
-                update=lambda sums: network.update_bias(sums, self.em_rate, self.norm),
+                steps,
+                objective.debiased_loss,
+                objective.score,
+                held_out=objective.click_loss,
+                update=lambda sums: objective.update_bias(sums, self.em_rate, self.norm),
             )
         ]
 
     def propensities(self) -> tuple[Doubles, Doubles]:
         """The learned t+ and t- by position, those of the first position being 1."""
-        self.check_fitted()
-        assert isinstance(self.network_, PairNetwork)
-        return self.network_.t_plus.double().numpy(), self.network_.t_minus.double().numpy()
+        return self.ranker_.objective.propensities()

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ultr import checks
-from ultr.methods import model_file
+from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.model_file import load_manifest, load_weights
 from ultr.methods.pair_debias import PairDebias
+from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionEM
+from ultr.methods.sample import load_sample
+from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
+from ultr.relevance.registry import relevance_of
 
 METHODS: dict[str, type[Estimator]] = {
     method.name: method
@@ -22,6 +28,7 @@ METHODS: dict[str, type[Estimator]] = {
         Vectorization,
         Affine,
         DLA,
+        TwoTower,
         RegressionEM,
         PairDebias,
         InversePropensity,
@@ -36,7 +43,36 @@ def method(name: str) -> type[Estimator]:
     return METHODS[checks.one_of("method", name, METHODS)]
 
 
-def load(folder: str | Path) -> Estimator:
+def load(folder: str | Path) -> Ranker:
     """The ranker that was saved in a folder."""
-    manifest = model_file.load_manifest(folder)
-    return method(manifest.method).from_saved(manifest, folder)
+    manifest = load_manifest(folder)
+    kind = method(manifest.method)
+    try:
+        options: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()
+        }
+        estimator = kind().set_params(**options | {"relevance": relevance_of(options["relevance"]), "device": "cpu"})
+        estimator.check()
+    except (OptionError, TypeError, KeyError, AttributeError) as error:
+        raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
+    if bool(manifest.factors) != (kind.learns_from.__name__ == "ClickLog"):
+        raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: wrong bias factors")
+    learned = [factor for factor in manifest.factors if estimator.learns(factor)]
+    model = estimator.build(len(manifest.feature_names), learned, seed=0).requires_grad_(False)
+    load_weights(folder, model, manifest)
+    names = tuple(manifest.feature_names)
+    return Ranker(
+        method=manifest.method,
+        options=manifest.options,
+        model=model,
+        feature_names=names,
+        scaling=manifest.feature_scaling(),
+        factors=tuple(manifest.factors),
+        learned_factors=tuple(factor.name for factor in learned),
+        clicks_per_impression=manifest.clicks_per_impression,
+        data_fingerprint=manifest.data_fingerprint,
+        history=tuple(manifest.history),
+        choices=manifest.choices,
+        sample=load_sample(folder, names),
+        origin=manifest.origin,
+    )

@@ -1,4 +1,4 @@
-"""RegressionEM: expectation maximisation of a position-based model whose relevance is a network."""
+"""RegressionEM: expectation maximisation of a position-based model whose relevance is a function of features."""
 
 from __future__ import annotations
 
@@ -15,55 +15,71 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats
 from ultr.losses import click_likelihood_loss
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import PointwiseClickNetwork, Shape
-from ultr.methods.scalar import ScalarNetwork
+from ultr.methods.factors import POSITION, Factor
+from ultr.methods.ranker import Ranker
 from ultr.train.lists import Batch, TrainingLists
+from ultr.train.objective import PointwiseObjective
 from ultr.train.stage import Stage
 
 _SURE = 1e-6
 
 
-class RegressionNetwork(PointwiseClickNetwork, ScalarNetwork):
-    """The probability of relevance g(x) = sigmoid(f(x)) and the propensity theta of each position."""
+def expected(clicks: Tensor, theta: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The E step: probabilities that a document was examined and that it is relevant, given click or skip."""
+    skipped = (1 - clicks) / (1 - theta * g).clamp(min=_SURE)
+    return clicks + skipped * theta * (1 - g), clicks + skipped * g * (1 - theta)
 
-    propensities: Tensor
 
-    def __init__(self, shape: Shape, hidden: Sequence[int], start: float, generator: torch.Generator) -> None:
-        super().__init__(shape.features, hidden, generator)
-        self.register_buffer("propensities", torch.full((shape.levels[0],), start))
+class RegressionObjective(PointwiseObjective):
+    """The propensity theta of each position; relevance is g(x) = sigmoid(f(x))."""
 
-    def click_logits(self, batch: Batch) -> Tensor:
-        """The logarithm of theta g(x), [lists, width]."""
-        theta = self.propensities[batch.factors[:, 0]].clamp(min=_SURE)
-        return batch.pad(functional.logsigmoid(self.relevance(batch.features).squeeze(-1)) + theta.log())
+    theta: Tensor
 
-    def click_loss(self, batch: Batch) -> Tensor:
+    def __init__(self, positions: int, start: float) -> None:
+        super().__init__()
+        self.register_buffer("theta", torch.full((positions,), start))
+
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """log( theta g(x) ), [lists, width]."""
+        theta = self.theta[batch.positions].clamp(min=_SURE)
+        return batch.pad(functional.logsigmoid(r.squeeze(-1)) + theta.log())
+
+    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
         """Minus the log-likelihood of each list's clicks and skips, [lists]."""
-        return click_likelihood_loss(self.click_logits(batch), batch.clicks, mask=batch.mask)
+        return click_likelihood_loss(self.click_logits(r, batch), batch.clicks, mask=batch.mask)
 
-    def expect(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The E step: what is examined and relevant once clicks and skips are known.
+    def expect(self, r: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The cross-entropy of g(x) against the expected relevance, [lists]; and the sums of the M step.
 
-        The cross-entropy of g(x) against the probability of relevance, [lists]; how many documents were examined at
-        each position, and how many there were, [2, positions].
+        These are how many documents were examined at each position, and how many there were, [2, positions].
         """
-        logits, clicks = self.relevance(batch.features).squeeze(-1), batch.clicks[batch.mask]
-        theta, g = self.propensities[batch.factors[:, 0]], logits.detach().sigmoid()
-        skipped = (1 - clicks) / (1 - theta * g).clamp(min=_SURE)
-        relevant, examined = clicks + skipped * g * (1 - theta), clicks + skipped * theta * (1 - g)
+        logits = r.squeeze(-1)
+        theta = self.theta[batch.positions]
+        examined, relevant = expected(batch.clicks[batch.mask], theta, logits.detach().sigmoid())
         losses = functional.binary_cross_entropy_with_logits(logits, relevant, reduction="none")
-        sums = batch.sum_by_position(len(self.propensities), examined, torch.ones_like(examined))
+        sums = batch.sum_by_position(len(self.theta), examined, torch.ones_like(examined))
         return batch.pad(losses).sum(dim=-1), sums
 
-    def update_propensities(self, sums: Tensor, rate: float) -> None:
+    def maximise(self, sums: Tensor, rate: float) -> None:
         """Move each propensity towards the mean probability that the documents at its position were examined."""
         examined, count = sums
         mean = (examined / count.clamp(min=1)).float()
-        self.propensities.lerp_(mean.where(count > 0, self.propensities), rate)
+        self.theta.lerp_(mean.where(count > 0, self.theta), rate)
+
+    def propensities(self) -> Doubles:
+        """The learned propensities by position, relative to the first: clicks fix them only up to a factor."""
+        values = self.theta.double()
+        return (values / values[0]).numpy()
+
+
+def attractiveness(ranker: Ranker[RegressionObjective], features: Floats) -> Doubles:
+    """theta_1 g(x) of each document: the probability of a click in the first place, times `propensities` below."""
+    g: Doubles = 1 / (1 + np.exp(-ranker.score(features).astype(np.float64)))
+    return float(ranker.objective.theta[0]) * g
 
 
 @dataclass(kw_only=True, eq=False)
-class RegressionEM(Estimator):
+class RegressionEM(Estimator[RegressionObjective]):
     """Regression-based EM: P(click) = theta_p g(x), fitted without any randomised or repeated ranking.
 
     E step, for a document that was not clicked (a clicked one was examined and is relevant):
@@ -91,34 +107,31 @@ class RegressionEM(Estimator):
         checks.share("em_rate", self.em_rate)
         checks.share("start", self.start)
 
-    def build(self, shape: Shape, generator: torch.Generator) -> RegressionNetwork:
-        """A relevance network and a propensity for each position."""
-        return RegressionNetwork(shape, self.hidden, self.start, generator)
+    def learns(self, factor: Factor) -> bool:
+        """Only the position."""
+        return factor.name == POSITION
 
-    def stages(self, network: RegressionNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def objective(self, factors: Sequence[Factor]) -> RegressionObjective:
+        """A propensity for each position."""
+        return RegressionObjective(len(factors[0].levels), self.start)
+
+    def stages(self, objective: RegressionObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage: the gradient for g, the averages for theta."""
         return [
             Stage(
                 "expectation and maximisation",
-                self.first_stage_steps(),
-                network.expect,
-                (network,),
-                network.score,
-                held_out=network.click_loss,
-                update=lambda sums: network.update_propensities(sums, self.em_rate),
+                steps,
+                objective.expect,
+                objective.score,
+                held_out=objective.click_loss,
+                update=lambda sums: objective.maximise(sums, self.em_rate),
             )
         ]
 
-    def relevance(self, features: Floats) -> Doubles:
+    def attractiveness(self, features: Floats) -> Doubles:
         """theta_1 g(x) of each document: the probability of a click in the first place, times `propensities` below."""
-        self.check_fitted()
-        assert isinstance(self.network_, RegressionNetwork)
-        g: Doubles = 1 / (1 + np.exp(-self.score(features).astype(np.float64)))
-        return float(self.network_.propensities[0]) * g
+        return attractiveness(self.ranker_, features)
 
     def propensities(self) -> Doubles:
-        """The learned propensities by position, that of the first set to 1: clicks fix them only up to a factor."""
-        self.check_fitted()
-        assert isinstance(self.network_, RegressionNetwork)
-        values = self.network_.propensities.double()
-        return (values / values[0]).numpy()
+        """The learned propensities by position, relative to the first: clicks fix them only up to a factor."""
+        return self.ranker_.objective.propensities()

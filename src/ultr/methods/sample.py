@@ -51,7 +51,7 @@ def save_sample(folder: Path, sample: JudgedLists) -> None:
 
 
 def load_sample(folder: str | Path, feature_names: tuple[str, ...]) -> JudgedLists | None:
-    """The sample of a model folder; None in one of an earlier version."""
+    """The sample of a model folder; None if it was saved without one."""
     path = Path(folder) / FILE
     if not path.exists():
         return None

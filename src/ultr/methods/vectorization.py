@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ultr import checks
 from ultr.arrays import Floats, Integers
@@ -18,87 +17,92 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.losses import gaussian_loss, softmax_cross_entropy
+from ultr.losses import gaussian_loss
 from ultr.methods.dimension import DIMENSIONS, Candidate, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import ClickNetwork, Shape
-from ultr.nn import MLP, Observation
-from ultr.nn.observation import COMBINATIONS
+from ultr.methods.factors import Factor
+from ultr.methods.observation import COMBINATIONS, Observation
+from ultr.methods.ranker import Ranker
+from ultr.relevance.mlp import Layers, Network
+from ultr.relevance.model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists, pad
+from ultr.train.objective import Objective
+from ultr.train.process_group import ProcessGroup
 from ultr.train.progress import Observer
-from ultr.train.stage import Stage
-from ultr.train.team import Team
+from ultr.train.stage import RELEVANCE, Models, Stage
 
 AUTO = "auto"
 SCHEDULES = ("sequential", "joint")
 WARM_UP = 500
 """The first steps of the joint schedule, in which observation and base network keep still, as in the released code."""
+BASE = ("base",)
 
 
-class VectorNetwork(ClickNetwork):
-    """Relevance r(x), observation o(t) and base network (mu(x), log sigma^2(x)), all in R^d."""
+class VectorObjective(Objective):
+    """Observation embeddings o(t) in R^d, and what is made of r(x) and of the base network's (mu(x), log sigma^2(x)).
 
+    Outputs side by side are r(x), mu(x) and log sigma^2(x), each in R^d; where one network is enough, only its own.
+    """
+
+    ranks_with: ClassVar[tuple[str, ...]] = (*RELEVANCE, *BASE)
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, relevance: MLP, observation: Observation, base: MLP, dimension: int) -> None:
+    def __init__(self, factors: Sequence[Factor], dimension: int, *, combine: str) -> None:
         super().__init__()
-        self.relevance = relevance
-        self.observation = observation
-        self.base = base
+        self.dimension = dimension
+        self.observation = Observation(factors, dimension, combine=combine)
+        # The base network works in units of the log's observation embeddings: o = centre + spread * output.
         self.register_buffer("centre", torch.zeros(dimension))
         self.register_buffer("spread", torch.ones(dimension))
 
-    def click_logits(self, batch: Batch) -> Tensor:
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """r(x) . o(t) of each document, [lists, width]."""
-        return batch.pad((self.relevance(batch.features) * self.observation(batch.factors)).sum(dim=-1))
+        return batch.pad((r[:, : self.dimension] * self.observation(batch.factors)).sum(dim=-1))
 
-    def click_loss(self, batch: Batch) -> Tensor:
-        """List-wise softmax cross-entropy of the clicks, [lists]."""
-        return softmax_cross_entropy(self.click_logits(batch), batch.clicks, mask=batch.mask)
-
-    def base_loss(self, batch: Batch) -> Tensor:
-        """How badly the base network predicts the observation embeddings, which it does not change, [lists]."""
-        mean, log_variance = self.base_distribution(batch.features)
+    def base_loss(self, r: Tensor, batch: Batch) -> Tensor:
+        """Loss of the base network's prediction of the observation embeddings, which it does not change, [lists]."""
+        mean, log_variance = self.base_distribution(r[:, -2 * self.dimension :])
         target = self.observation(batch.factors).detach()
         return batch.pad(gaussian_loss(mean, log_variance, target)).sum(dim=-1)
 
-    def base_distribution(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def joint_loss(self, r: Tensor, batch: Batch) -> Tensor:
+        """Both losses, as released: that of the base network as a mean over documents and dimensions, [lists]."""
+        scale = 2 / (batch.mask.sum(dim=-1) * self.dimension)
+        return self.click_loss(r, batch) + scale * self.base_loss(r, batch)
+
+    def base_distribution(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """mu(x) and log sigma^2(x) of the observation embedding under which x is seen, each [documents, dimension]."""
-        mean, log_variance = self.base(inputs).chunk(2, dim=-1)
+        mean, log_variance = outputs.chunk(2, dim=-1)
         return self.centre + self.spread * mean, 2 * self.spread.log() + log_variance
 
-    def start_base(self, factors: Tensor, shares: Tensor) -> None:
-        """Let the base network work in units of the log's observation embeddings and start at their distribution.
+    @torch.no_grad()
+    def set_units(self, levels: Tensor, shares: Tensor) -> None:
+        """Let the base network start at the distribution of the log's observation embeddings, in units of them.
 
         Without this, their small differences are lost in the noise of the first thousands of steps.
         """
-        with torch.no_grad():
-            embeddings = self.observation(factors)
-            self.centre.copy_(shares @ embeddings)
-            self.spread.copy_((shares @ (embeddings - self.centre).square()).sqrt().clamp(min=1e-3))
-            last = self.base.layers[-1]
-            assert isinstance(last, nn.Linear)
-            last.weight.zero_()
-            last.bias.zero_()
+        embeddings = self.observation(levels)
+        self.centre.copy_(shares @ embeddings)
+        self.spread.copy_((shares @ (embeddings - self.centre).square()).sqrt().clamp(min=1e-3))
 
-    def base_penalty(self) -> Tensor:
-        """|theta_v|^2."""
-        return torch.stack([parameter.square().sum() for parameter in self.base.parameters()]).sum()
+    def score_on(self, r: Tensor, vector: Tensor) -> Tensor:
+        """r(x) projected on one vector, [documents]."""
+        return (r[:, : self.dimension] * vector).sum(dim=-1)
 
-    def embed(self, inputs: Tensor) -> Tensor:
-        """r(x) beside what the base network says, in its own units, [documents, 3 dimension]."""
-        return torch.cat([self.relevance(inputs), self.base(inputs)], dim=-1)
-
-    def combine(self, values: Tensor, mask: Tensor) -> Tensor:
+    def combine(self, r: Tensor, mask: Tensor) -> Tensor:
         """r(x) projected on the base vector of its list, [lists, width]."""
-        relevance, mean, log_variance = values.chunk(3, dim=-1)
+        relevance, mean, log_variance = r.chunk(3, dim=-1)
         return (relevance * self._most_probable(mean, log_variance, mask)).sum(dim=-1)
 
-    def base_vectors(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """The most probable observation embedding of each list's candidates, [lists, dimension]."""
-        mean, log_variance = pad(self.base(inputs), mask).chunk(2, dim=-1)
+    def base_vectors(self, r: Tensor, mask: Tensor) -> Tensor:
+        """The most probable observation embedding of the candidates of each list, [lists, dimension]."""
+        _, mean, log_variance = r.chunk(3, dim=-1)
         return self._most_probable(mean, log_variance, mask).squeeze(1)
+
+    def direction(self, r: Tensor, mask: Tensor) -> Tensor:
+        """The mean base vector of these lists, [dimension]."""
+        return self.base_vectors(r, mask).mean(dim=0)
 
     def _most_probable(self, mean: Tensor, log_variance: Tensor, mask: Tensor) -> Tensor:
         """Where the product of the candidates' normal densities is highest, [lists, 1, dimension]."""
@@ -107,23 +111,37 @@ class VectorNetwork(ClickNetwork):
         weights = torch.where(mask.unsqueeze(-1), -log_variance, float("-inf")).softmax(dim=1)
         return self.centre + self.spread * (weights * mean).sum(dim=1, keepdim=True)
 
-    def project(self, inputs: Tensor, mask: Tensor, vectors: Tensor) -> Tensor:
-        """r(x) projected on one vector for each list, [documents]."""
-        return (pad(self.relevance(inputs), mask) * vectors.unsqueeze(1)).sum(dim=-1)[mask]
 
-    def pointwise(self, inputs: Tensor, mask: Tensor) -> MLP:
-        """The relevance network with its outputs projected on the mean base vector of these lists."""
-        vector = self.base_vectors(inputs, mask).mean(dim=0)
-        projected = deepcopy(self.relevance)
-        last = projected.layers[-1]
-        assert isinstance(last, nn.Linear)
-        projected.layers[-1] = replaced = nn.Linear(last.in_features, 1)
-        replaced.weight.data, replaced.bias.data = vector[None] @ last.weight.data, vector[None] @ last.bias.data
-        return projected
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Documents, bias factors and queries as vectors of one space."""
+
+    ranker: Ranker[VectorObjective]
+
+    @classmethod
+    def of(cls, ranker: Ranker) -> Embeddings | None:
+        """The embeddings of a ranker by Vectorization; None for other methods."""
+        return cls(ranker) if isinstance(ranker.objective, VectorObjective) else None
+
+    def relevance(self, features: Floats) -> Floats:
+        """r(x) of each candidate, [candidates, dimension]."""
+        return self.ranker.outputs(features, RELEVANCE)
+
+    def observation(self) -> dict[str, Floats]:
+        """o(t) of each bias factor by its name, [levels, dimension]."""
+        return self.ranker.objective.observation.embeddings()
+
+    def base_vectors(self, features: Floats, offsets: Integers) -> Floats:
+        """The base vector of each query, [queries, dimension]."""
+        ragged.check_offsets(offsets, len(features), what="candidates")
+        mask = torch.from_numpy(ragged.mask(offsets, width=int(np.diff(offsets).max(initial=1))))
+        r = torch.from_numpy(self.ranker.outputs(features, VectorObjective.ranks_with))
+        with torch.no_grad():
+            return self.ranker.objective.base_vectors(pad(r, mask), mask).numpy()
 
 
 @dataclass(kw_only=True, eq=False)
-class Vectorization(Estimator):
+class Vectorization(Estimator[VectorObjective]):
     """Clicks as r(x) . o(t), ranking by projection on a base vector found for each query.
 
     Stage 1 trains relevance network r and observation embeddings o on clicks, list by list:
@@ -176,138 +194,125 @@ class Vectorization(Estimator):
                 )
         checks.not_negative("base_penalty", self.base_penalty)
 
-    def fit(
+    def learn(
         self,
         data: ClickLog | JudgedLists,
+        validation: JudgedLists | ClickLog | None,
         *,
-        validation: JudgedLists | ClickLog | None = None,
-        checkpoint: str | Path | None = None,
-        progress: bool | Observer = False,
-    ) -> Self:
-        """Learn from `data`; see `Estimator.fit`.
+        checkpoint: Path | None,
+        progress: bool | Observer,
+    ) -> Ranker[VectorObjective]:
+        """The ranker of the given dimension, or of the one that held-out clicks choose.
 
-        `dimension_` is the length of the embeddings. With the dimension `auto`, every candidate is trained, the
-        validation log chooses, and `candidates_` tells how each did. Where weights are validated by labels or not at
-        all, a tenth of the queries (or pages, where queries are few) is put aside to choose and not trained on.
+        With the dimension `auto`, every candidate is trained and the validation log chooses. Where weights are
+        validated by labels or not at all, a tenth of the queries (or pages, where queries are few) is put aside to
+        choose and not trained on.
         """
         if self.dimension != AUTO:
-            super().fit(data, validation=validation, checkpoint=checkpoint, progress=progress)
-            self.take_choices({})
-            return self
-        self.check()
-        self.check_data(data, validation)
+            return super().learn(data, validation, checkpoint=checkpoint, progress=progress)
         assert isinstance(data, ClickLog)
         part, held_out = (data, validation) if isinstance(validation, ClickLog) else hold_out(data, seed=self.seed)
         paths = {each: Path(f"{checkpoint}-{each}") if checkpoint else None for each in DIMENSIONS}
         tried = {
-            each: type(self)(**self.get_params() | {"dimension": each}).fit(
-                part, validation=validation, checkpoint=path, progress=progress
-            )
+            each: replace(self, dimension=each).learn(part, validation, checkpoint=path, progress=progress)
             for each, path in paths.items()
         }
         chosen, candidates = choose_dimension({each: ranker.click_shares for each, ranker in tried.items()}, held_out)
-        learned = {name: value for name, value in vars(tried[chosen]).items() if name.endswith("_")}
-        vars(self).update(learned | {"candidates_": candidates})
         for path in paths.values():
-            if path is not None and Team.of_environment().leads:
+            if path is not None and ProcessGroup.of_environment().leads:
                 path.unlink(missing_ok=True)
-        return self
+        choices = {"dimension": chosen, "candidates": [vars(candidate) for candidate in candidates]}
+        return replace(tried[chosen], choices=choices)
 
     def title(self) -> str:
-        """What is being trained, dimension included."""
+        """Class and dimension, for the progress bar."""
         return f"{type(self).__name__} d={self.dimension}"
 
-    def choices(self) -> dict[str, Any]:
-        """The dimension and what it was chosen from."""
-        return {"dimension": self.dimension_, "candidates": [vars(candidate) for candidate in self.candidates_]}
+    @property
+    def dimension_(self) -> int:
+        """The dimension of the fitted ranker."""
+        return self.ranker_.objective.dimension
 
-    def take_choices(self, choices: dict[str, Any]) -> None:
-        """Restore what `choices` gave; where nothing was left open, the dimension is that of the options."""
-        chosen = choices.get("dimension") if self.dimension == AUTO else self.dimension
-        self.dimension_ = checks.integer("the chosen dimension", chosen, at_least=1)
-        self.candidates_ = tuple(Candidate(**candidate) for candidate in choices.get("candidates", ()))
+    @property
+    def candidates_(self) -> tuple[Candidate, ...]:
+        """The dimensions that were tried, if held-out clicks chose one."""
+        return tuple(Candidate(**candidate) for candidate in self.ranker_.choices.get("candidates", ()))
 
     def observation_embeddings(self) -> dict[str, Floats]:
         """The learned observation embeddings of each bias factor by its name, [levels, dimension]."""
-        self.check_fitted()
-        assert isinstance(self.network_, VectorNetwork)
-        tables = self.network_.observation.tables
-        return {name: table.detach().numpy() for (name, _), table in zip(self.factors_, tables, strict=True)}
+        return Embeddings(self.ranker_).observation()
 
-    @torch.no_grad()
     def relevance_embeddings(self, features: Floats) -> Floats:
         """r(x) of each candidate, [candidates, dimension]."""
-        self.check_fitted()
-        assert isinstance(self.network_, VectorNetwork)
-        embeddings: Floats = self.network_.relevance(self.inputs(features).gather(torch.arange(len(features)))).numpy()
-        return embeddings
+        return Embeddings(self.ranker_).relevance(features)
 
-    @torch.no_grad()
     def base_vectors(self, features: Floats, offsets: Integers) -> Floats:
         """The base vector of each query, [queries, dimension]."""
-        self.check_fitted()
-        assert isinstance(self.network_, VectorNetwork)
-        ragged.check_offsets(offsets, len(features), what="candidates")
-        mask = torch.from_numpy(ragged.mask(offsets, width=int(np.diff(offsets).max(initial=1))))
-        inputs = self.inputs(features).gather(torch.arange(len(features)))
-        return self.network_.base_vectors(inputs, mask).numpy()
+        return Embeddings(self.ranker_).base_vectors(features, offsets)
 
-    def build(self, shape: Shape, generator: torch.Generator) -> VectorNetwork:
-        """The three networks."""
-        dimension = self.dimension_ if self.dimension == AUTO else int(self.dimension)
-        return VectorNetwork(
-            MLP(shape.features, self.hidden, dimension, normalise=True, generator=generator),
-            Observation(shape.levels, dimension, combine=self.combine),
-            MLP(shape.features, self.base_hidden, 2 * dimension, normalise=False, generator=generator),
-            dimension,
-        )
+    def objective(self, factors: Sequence[Factor]) -> VectorObjective:
+        """The observation embeddings."""
+        return VectorObjective(factors, int(self.dimension), combine=self.combine)
 
-    def stages(self, network: VectorNetwork, lists: TrainingLists) -> Sequence[Stage]:
+    def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
+        """The relevance model and the base network."""
+        dimension = int(self.dimension)
+        relevance = self.relevance.build(features, dimension, generator=generator)
+        base = Layers(features, self.base_hidden, 2 * dimension, normalise=False, generator=generator)
+        return {"relevance": relevance, "base": Network(base)}
+
+    def stages(self, objective: VectorObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """Clicks, then base (`sequential`); warm-up, then both (`joint`)."""
-        steps = self.first_stage_steps()
-        base_steps = self.base_steps or -(-steps // 3)
-        relevance, observation, base = network.relevance, network.observation, network.base
+        levels, impressions, _ = lists.factor_totals()
+        seen = torch.from_numpy(levels)
+        shares = torch.from_numpy(impressions / impressions.sum()).float()
 
-        def penalty() -> Tensor:
-            return self.base_penalty * network.base_penalty()
+        def penalty(models: Models) -> Tensor:
+            squares = [parameter.square().sum() for parameter in models["base"].parameters()]
+            return self.base_penalty * torch.stack(squares).sum()
 
-        def both(batch: Batch) -> Tensor:
-            # As released: the mean over documents and dimensions, so that it does not drown the clicks in the clipping.
-            scale = 2 / (batch.mask.sum(dim=-1) * len(network.centre))
-            return network.click_loss(batch) + scale * network.base_loss(batch)
+        def score_on_mean(r: Tensor, _: Tensor) -> Tensor:
+            # The base network starts from the mean observation: all that stage 1 can rank with.
+            return objective.score_on(r, shares.to(r.device) @ objective.observation(seen.to(r.device)))
 
-        factors, shares = _distinct_factors(lists)
+        def begin(models: Models) -> None:
+            device = objective.centre.device
+            objective.set_units(seen.to(device), shares.to(device))
+            base = models["base"]
+            assert isinstance(base, Network)
+            base.reset_outputs()
 
-        def score_on_mean(inputs: Tensor, mask: Tensor) -> Tensor:
-            # What the base network starts from: all that stage 1 can rank with.
-            mean = shares @ network.observation(factors)
-            return network.project(inputs, mask, mean.expand(len(mask), -1))
-
-        def begin() -> None:
-            network.start_base(factors, shares)
-
+        both = objective.ranks_with
+        observation = (objective.observation,)
         if self.schedule == "joint":
             warm_up = min(WARM_UP, steps // 2)
-            everything = (relevance, observation, base)
             return (
-                Stage("warm-up", warm_up, network.click_loss, (relevance,), score_on_mean, select=False),
+                Stage("warm-up", warm_up, objective.click_loss, score_on_mean, select=False),
                 Stage(
                     "clicks and base",
                     steps - warm_up,
-                    both,
-                    everything,
-                    network.score,
-                    penalty,
-                    held_out=network.click_loss,
+                    objective.joint_loss,
+                    objective.score,
+                    uses=both,
+                    ranks_with=both,
+                    moves=both,
+                    bias=observation,
+                    penalty=penalty,
+                    held_out=objective.click_loss,
                 ),
             )
+        base_steps = self.base_steps or -(-steps // 3)
         return (
-            Stage("clicks", steps, network.click_loss, (relevance, observation), score_on_mean),
-            Stage("base", base_steps, network.base_loss, (base,), network.score, penalty, begin=begin),
+            Stage("clicks", steps, objective.click_loss, score_on_mean, bias=observation),
+            Stage(
+                "base",
+                base_steps,
+                objective.base_loss,
+                objective.score,
+                uses=BASE,
+                ranks_with=both,
+                moves=BASE,
+                penalty=penalty,
+                begin=begin,
+            ),
         )
-
-
-def _distinct_factors(lists: TrainingLists) -> tuple[Tensor, Tensor]:
-    """The combinations of bias-factor levels in the log, [combinations, factors], and the share of each."""
-    levels, impressions, _ = lists.factor_totals()
-    return torch.from_numpy(levels), torch.from_numpy(impressions / impressions.sum()).float()

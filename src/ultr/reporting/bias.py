@@ -14,7 +14,6 @@ from ultr.pages import Drawing, Section, Table
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting import figures
 from ultr.reporting.material import Material
-from ultr.reporting.model import Embeddings
 from ultr.reporting.part import Part
 from ultr.seeding import generator
 
@@ -36,10 +35,12 @@ def bias(material: Material) -> Part:
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
     differ = False
-    for name, names in subject.ranker.factors_:
+    learned = [factor for factor in subject.ranker.factors if factor.name in subject.ranker.learned_factors]
+    for factor in learned or subject.ranker.factors:
+        name, names = factor.name, factor.levels
         columns: dict[str, Doubles] = {}
         if sample is not None:
-            rivals = [model for model in material.click_models if (name, names) in model.ranker.factors_]
+            rivals = [model for model in material.click_models if factor in model.ranker.factors]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
@@ -53,8 +54,8 @@ def bias(material: Material) -> Part:
                     figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
                 )
             columns |= overall | groups
-        if isinstance(subject.ranker, Embeddings):
-            vectors = subject.ranker.observation_embeddings()[name].astype(np.float64)
+        if subject.embeddings is not None:
+            vectors = subject.embeddings.observation()[name].astype(np.float64)
             found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
             shades = dict(zip(found, _cycled(len(found)), strict=True))
             drawings.append(
@@ -73,7 +74,7 @@ def bias(material: Material) -> Part:
 
 def _section(material: Material, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
     title = "What was learned about bias?"
-    if not material.subject.ranker.factors_:
+    if not material.subject.ranker.factors:
         return Section(title, f"{material.subject.name} learned from labels, so it knows no bias factor.")
     text = ""
     if material.log is not None:

@@ -11,13 +11,13 @@ from ultr.reporting.part import Part
 
 def learning(material: Material) -> Part:
     """The learning curves of all models, those of one stage in one chart."""
-    stages = list(dict.fromkeys(record.stage for model in material.models for record in model.ranker.history_))
+    stages = list(dict.fromkeys(record.stage for model in material.models for record in model.ranker.history))
     colours = figures.colours(material.models)
     drawings: list[Drawing] = []
     for stage in stages:
         losses, values = {}, {}
         for model in material.models:
-            records = [record for record in model.ranker.history_ if record.stage == stage]
+            records = [record for record in model.ranker.history if record.stage == stage]
             steps = [record.step for record in records]
             if records:
                 losses[model.name] = steps, [record.loss for record in records]
@@ -35,19 +35,19 @@ def learning(material: Material) -> Part:
         Section(
             "How training went",
             text="Each stage of training has a chart of its own; a ring marks its highest validation value."
-            if any(record.value is not None for model in material.models for record in model.ranker.history_)
+            if any(record.value is not None for model in material.models for record in model.ranker.history)
             else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
             drawings=drawings,
             tables=[Table("stages", rows, folded=True)] if rows else [],
         ),
-        {model.name: [vars(record) for record in model.ranker.history_] for model in material.models},
+        {model.name: [vars(record) for record in model.ranker.history] for model in material.models},
     )
 
 
 def _rows(model: Model) -> list[dict[str, str]]:
     rows = []
-    for stage in dict.fromkeys(record.stage for record in model.ranker.history_):
-        records = [record for record in model.ranker.history_ if record.stage == stage]
+    for stage in dict.fromkeys(record.stage for record in model.ranker.history):
+        records = [record for record in model.ranker.history if record.stage == stage]
         best = max(
             (record for record in records if record.value is not None), key=lambda r: r.value or 0.0, default=None
         )

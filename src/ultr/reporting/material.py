@@ -63,7 +63,7 @@ class Material:
     @cached_property
     def click_models(self) -> list[Model]:
         """Those that learned from clicks, and so know bias factors."""
-        return [model for model in self.models if model.ranker.factors_]
+        return [model for model in self.models if model.ranker.factors]
 
     @cached_property
     def unseen(self) -> tuple[ClickLog, str] | None:

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
-from ultr.arrays import Floats, Integers
 from ultr.errors import DataError
 from ultr.methods import load
 from ultr.methods.click_baseline import ClickBaseline
-from ultr.methods.estimator import Estimator
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.model_file import MANIFEST, WEIGHTS, Manifest, load_manifest
+from ultr.methods.ranker import Ranker
+from ultr.methods.vectorization import Embeddings
 
 LOWER, UPPER = ClickBaseline.name, LabelBaseline.name
-
-
-@runtime_checkable
-class Embeddings(Protocol):
-    """A ranker that knows documents, bias factors and queries as vectors of one space."""
-
-    def observation_embeddings(self) -> dict[str, Floats]:
-        """By bias factor, [levels, dimension]."""
-        ...
-
-    def relevance_embeddings(self, features: Floats) -> Floats:
-        """[candidates, dimension]."""
-        ...
-
-    def base_vectors(self, features: Floats, offsets: Integers) -> Floats:
-        """[queries, dimension]."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +23,18 @@ class Model:
     name: str
     folder: Path
     manifest: Manifest
-    ranker: Estimator
+    ranker: Ranker
 
     @classmethod
     def load(cls, folder: str | Path, *, name: str | None = None) -> Model:
         """The model of a folder, by default under the folder's own name."""
         path = Path(folder)
         return cls(name or path.resolve().name, path, load_manifest(path), load(path))
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """Its vectors; None if it has none."""
+        return Embeddings.of(self.ranker)
 
     @property
     def is_bound(self) -> bool:

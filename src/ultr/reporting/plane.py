@@ -11,7 +11,7 @@ from ultr.data import ragged
 from ultr.pages import Drawing, Section
 from ultr.reporting import figures
 from ultr.reporting.material import Material
-from ultr.reporting.model import Embeddings, Model
+from ultr.reporting.model import Model
 from ultr.reporting.part import Part
 
 MOST_QUERIES = 500
@@ -20,7 +20,7 @@ TITLE = "Documents, positions and base vectors in one plane"
 
 def plane(material: Material) -> Part | None:
     """A scatter for each model that has embeddings of two dimensions or more; None where there is none."""
-    models = [model for model in material.models if isinstance(model.ranker, Embeddings)]
+    models = [model for model in material.models if model.embeddings is not None]
     if not models:
         return None
     scene = _Scene.of(material)
@@ -71,13 +71,13 @@ class _Scene:
 
     def drawing(self, model: Model) -> tuple[Drawing | None, float]:
         """The plane of a model, and how much of its documents' spread lies in it; None for one dimension."""
-        ranker = model.ranker
-        assert isinstance(ranker, Embeddings)
-        relevance = ranker.relevance_embeddings(self.features).astype(np.float64)
+        embeddings = model.embeddings
+        assert embeddings is not None
+        relevance = embeddings.relevance(self.features).astype(np.float64)
         if relevance.shape[1] < 2:
             return None, 1.0
-        observation = ranker.observation_embeddings()["position"].astype(np.float64)
-        base = ranker.base_vectors(self.features, self.offsets).astype(np.float64)
+        observation = embeddings.observation()["position"].astype(np.float64)
+        base = embeddings.base_vectors(self.features, self.offsets).astype(np.float64)
         share, names = 1.0, ("r₁", "r₂")
         if relevance.shape[1] > 2:
             _, sizes, directions = np.linalg.svd(relevance, full_matrices=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ultr.methods import method as method_of
 from ultr.methods.description import summary
 from ultr.methods.origin import found_from
 from ultr.pages import Section, Table
@@ -55,7 +56,11 @@ def provenance(material: Material) -> Part:
 
 def _methods(material: Material) -> Iterator[str]:
     """What each method does, once."""
-    told = {summary(type(model.ranker)): model.manifest.method for model in material.models if not model.is_bound}
+    told = {
+        summary(method_of(model.manifest.method)): model.manifest.method
+        for model in material.models
+        if not model.is_bound
+    }
     for sentence, method in told.items():
         yield f"{method}: {sentence}"
 
@@ -64,9 +69,13 @@ def facts_of(model: Model) -> dict[str, str]:
     """What decided a model, in words, by what it is called."""
     manifest, origin = model.manifest, model.manifest.origin
     facts = {"method": manifest.method}
-    facts |= {name: _written(value) for name, value in manifest.options.items() if value is not None}
-    if "dimension" in manifest.choices and manifest.options.get("dimension") == "auto":
-        facts["dimension chosen"] = str(manifest.choices["dimension"])
+    options = {name: value for name, value in manifest.options.items() if name != "relevance"}
+    options |= {
+        "relevance model" if name == "kind" else name: value for name, value in manifest.options["relevance"].items()
+    }
+    facts |= {name: _written(value) for name, value in options.items() if value is not None}
+    if "candidates" in manifest.choices:
+        facts["dimension chosen from"] = ", ".join(str(each["dimension"]) for each in manifest.choices["candidates"])
     facts["features"] = f"{len(manifest.feature_names):,}"
     facts["bias factors"] = ", ".join(f"{factor.name} ({len(factor.levels)})" for factor in manifest.factors) or "none"
     if origin is not None:

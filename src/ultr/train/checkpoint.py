@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ultr.errors import ModelFileError
 from ultr.files import new_file
 
-FORMAT = "ultr checkpoint 2"
+FORMAT = "ultr checkpoint 3"
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,18 @@ class Record:
     loss: float
     """Mean over the steps since the line before."""
     value: float | None
-    """What validation gave, if there is any."""
+    """The value of validation, if there is any."""
 
 
 @dataclass
-class Standing:
-    """Where a run stands."""
+class TrainingState:
+    """The place of a run in its stages, and its learning curve so far."""
 
     stage: int = 0
     step: int = 0
     """Steps of the stage that are done."""
     loss_sum: float = 0.0
-    """Since the last record, over `loss_count` steps."""
+    """Sum of the losses since the last record, over `loss_count` steps."""
     loss_count: int = 0
     best_value: float | None = None
     best_step: int = 0
@@ -46,7 +46,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file that holds weights, optimiser state, best weights and standing of one run."""
+    """A file that holds weights, optimiser state, best weights and training state of one run."""
 
     path: Path
     run: str
@@ -54,18 +54,18 @@ class Checkpoint:
 
     def save(
         self,
-        network: nn.Module,
+        model: nn.Module,
         optimizer: torch.optim.Optimizer,
         best: dict[str, Tensor] | None,
-        standing: Standing,
+        state: TrainingState,
     ) -> None:
         """Write the state, whole or not at all."""
-        tensors = {f"network.{name}": value for name, value in network.state_dict().items()}
+        tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in (best or {}).items()}
-        for name, parameter in network.named_parameters():
+        for name, parameter in model.named_parameters():
             for key, value in optimizer.state.get(parameter, {}).items():
                 tensors[f"optimizer.{name}:{key}"] = value
-        metadata = {"format": FORMAT, "run": self.run, "standing": json.dumps(asdict(standing))}
+        metadata = {"format": FORMAT, "run": self.run, "state": json.dumps(asdict(state))}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(self.path) as draft:
             try:
@@ -74,9 +74,9 @@ class Checkpoint:
                 raise ModelFileError(f"cannot write checkpoint {self.path}: {error}") from error
 
     def load(
-        self, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[Standing, dict[str, Tensor] | None] | None:
-        """Put the saved state into the network and the optimiser; None where nothing was saved yet."""
+        self, model: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[TrainingState, dict[str, Tensor] | None] | None:
+        """Put the saved state into the model and the optimiser; None where nothing was saved yet."""
         if not self.path.exists():
             return None
         try:
@@ -89,14 +89,16 @@ class Checkpoint:
             raise ModelFileError(
                 f"checkpoint {self.path} belongs to a run with other options or data; remove it to start again"
             )
-        network.load_state_dict(_under("network.", tensors))
-        for name, parameter in network.named_parameters():
-            state = _under(f"optimizer.{name}:", tensors)
-            if state:
-                optimizer.state[parameter] = state
-        content = json.loads(metadata["standing"])
+        model.load_state_dict(_under("model.", tensors))
+        for name, parameter in model.named_parameters():
+            saved = _under(f"optimizer.{name}:", tensors)
+            if saved:
+                optimizer.state[parameter] = {
+                    key: value if key == "step" else value.to(parameter.device) for key, value in saved.items()
+                }
+        content = json.loads(metadata["state"])
         history = [Record(**record) for record in content.pop("history")]
-        return Standing(**content, history=history), _under("best.", tensors) or None
+        return TrainingState(**content, history=history), _under("best.", tensors) or None
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,23 +17,39 @@ from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
 from ultr.data.row_blocks import spans
-from ultr.train.inputs import Inputs
+from ultr.relevance.inputs import Documents, Inputs
 
 
 @dataclass(frozen=True)
 class Batch:
     """Some lists, their documents flat and their clicks padded with a mask."""
 
-    features: Tensor
-    """[documents, features], network inputs without padding."""
+    documents: Documents
+    """Without padding, one list after the other."""
     factors: Tensor
     """int [documents, factors], the level of each bias factor."""
     clicks: Tensor
-    """[lists, width], clicks an impression."""
+    """[lists, width], clicks per impression."""
     mask: Tensor
-    """bool [lists, width], True = a real document; in the order of `features`."""
+    """bool [lists, width], True = a real document; in the order of `documents`."""
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
+    noise: Tensor | None = None
+    """[documents, numbers], uniform random numbers in [0, 1), as many per document as the stage asks for."""
+
+    @property
+    def positions(self) -> Tensor:
+        """Int [documents], the position of each document from 0."""
+        return self.factors[:, 0]
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device; documents are gathered there by their model."""
+        if device.type == "cpu":
+            return self
+        moved: dict[str, Any] = {
+            name: value.to(device) if isinstance(value, Tensor) else value for name, value in vars(self).items()
+        }
+        return Batch(**moved)
 
     def pad(self, values: Tensor) -> Tensor:
         """[documents, ...] -> [lists, width, ...], zero where there is no document."""
@@ -39,8 +57,7 @@ class Batch:
 
     def sum_by_position(self, positions: int, *values: Tensor) -> Tensor:
         """Values of the documents, each [documents], summed at each position, [values, positions]."""
-        where = self.factors[:, 0]
-        sums = [torch.bincount(where, each.double(), minlength=positions) for each in values]
+        sums = [torch.bincount(self.positions, each.double(), minlength=positions) for each in values]
         return torch.stack(sums).double()
 
 
@@ -67,9 +84,9 @@ class TrainingLists:
     """For each bias factor its levels, [shown documents]."""
     clicks: Integers | Floats
     """[shown documents], over all impressions (or what a method learns from in their place)."""
-    weights: Integers
-    """[lists], impressions."""
-    pairs: Integers | None = None
+    impressions: Integers
+    """[lists], how often each list was shown: its weight in training."""
+    pair_clicks: Integers | None = None
     """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
 
     @classmethod
@@ -81,8 +98,8 @@ class TrainingLists:
             offsets=log.offsets,
             factors=tuple(factor.values for factor in log.factors),
             clicks=log.clicks,
-            weights=log.impressions,
-            pairs=log.pair_clicks if pairs else None,
+            impressions=log.impressions,
+            pair_clicks=log.pair_clicks if pairs else None,
         )
 
     @classmethod
@@ -94,7 +111,7 @@ class TrainingLists:
             offsets=judged.offsets,
             factors=(),
             clicks=targets,
-            weights=np.ones(judged.queries, dtype=np.int64),
+            impressions=np.ones(judged.queries, dtype=np.int64),
         )
 
     @property
@@ -102,56 +119,67 @@ class TrainingLists:
         """The number of lists."""
         return len(self.offsets) - 1
 
-    def steps_a_pass(self, batch_size: int) -> float:
-        """In how many batches there are as many documents as in all; one that is shown in many lists counts once."""
+    def steps_per_epoch(self, batch_size: int) -> float:
+        """Batches that have as many documents as there are in all; one that is shown in many lists counts once."""
         known = np.zeros(len(self.inputs), dtype=bool)
         for part in spans(len(self.documents)):
             known[self.documents[part]] = True
         return int(known.sum()) / max(len(self.documents), 1) * self.lists / batch_size
 
     def batch(
-        self, lists: Integers, *, share: Integers | None = None, sessions: np.random.Generator | None = None
+        self,
+        lists: Integers,
+        *,
+        share: Integers | None = None,
+        sessions: bool = False,
+        noise: int = 0,
+        random: Callable[[str], np.random.Generator] | None = None,
     ) -> Batch:
-        """These lists as a batch, or a share of them; with `sessions`, one sampled impression of each in place of its
-        click rates, the same one whatever the share.
+        """These lists as a batch, or a share of them.
 
-        Each document, and each pair of them, is then sampled on its own: losses are linear in the clicks and in the
-        pairs, so their mean does not depend on what was clicked together.
+        With `sessions`, one sampled impression of each list in place of its click rates. Each document, and each pair
+        of them, is then sampled on its own: losses are linear in the clicks and in the pairs, so their mean does not
+        depend on what was clicked together. With `noise`, so many random numbers per document. `random` gives the
+        stream of random numbers for a purpose; what a list gets of it is the same whatever the share.
         """
+        assert random is not None or not (sessions or noise), "random numbers need a stream"
         share = np.arange(len(lists)) if share is None else share
         drawn = self.offsets[1:][lists] - self.offsets[:-1][lists]
         lists, lengths = lists[share], drawn[share]
         rows = ragged.rows_of(lists, self.offsets)
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
-        clicks = (self.clicks[rows] / np.repeat(self.weights[lists], lengths)).astype(np.float32)
-        if sessions is not None:
-            clicks = (_coins(drawn, share, sessions) < clicks).astype(np.float32)
+        mask = ragged.mask(offsets, width=width)
+        clicks = (self.clicks[rows] / np.repeat(self.impressions[lists], lengths)).astype(np.float32)
+        pairs = None if self.pair_clicks is None else self.pair_shares(lists)
+        if sessions and random is not None:
+            stream = random("sessions")
+            clicks = (_uniform(drawn, share, stream) < clicks).astype(np.float32)
+            if pairs is not None:
+                inside = mask[:, :, None] & mask[:, None, :]
+                pairs[inside] = _uniform(drawn**2, share, stream) < pairs[inside]
+        numbers = None
+        if noise and random is not None:
+            numbers = _uniform(drawn * noise, share, random("noise")).reshape(-1, noise)
         factors = np.empty((len(rows), len(self.factors)), dtype=np.int64)
         for number, levels in enumerate(self.factors):
             factors[:, number] = levels[rows]
-        mask = ragged.mask(offsets, width=width)
-        pairs = None
-        if self.pairs is not None:
-            pairs = self.pair_shares(lists)
-            if sessions is not None:
-                inside = mask[:, :, None] & mask[:, None, :]
-                pairs[inside] = _coins(drawn**2, share, sessions) < pairs[inside]
         return Batch(
-            features=self.inputs.gather(torch.from_numpy(self.documents[rows].astype(np.int64))),
+            documents=Documents(self.inputs, torch.from_numpy(self.documents[rows].astype(np.int64))),
             factors=torch.from_numpy(factors),
             clicks=torch.from_numpy(ragged.pad(clicks, offsets, width=width)),
             mask=torch.from_numpy(mask),
             pairs=None if pairs is None else torch.from_numpy(pairs),
+            noise=None if numbers is None else torch.from_numpy(numbers),
         )
 
     def pair_shares(self, lists: Integers) -> Floats:
         """The share of impressions that clicked document i and not document j, [lists, width, width]."""
-        assert self.pairs is not None
+        assert self.pair_clicks is not None
         lengths = self.offsets[1:][lists] - self.offsets[:-1][lists]
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         clicks = self.clicks[ragged.rows_of(lists, self.offsets)]
-        both = self.pairs[ragged.rows_of(lists, self._pair_offsets)]
-        impressions = np.repeat(self.weights[lists], np.diff(ragged.pair_offsets(offsets)))
+        both = self.pair_clicks[ragged.rows_of(lists, self._pair_offsets)]
+        impressions = np.repeat(self.impressions[lists], np.diff(ragged.pair_offsets(offsets)))
         numbers, columns = ragged.list_numbers(offsets), ragged.ranks(offsets)
         upper, lower = ragged.pair_members(offsets)
         shares = np.zeros((len(lists), width, width), dtype=np.float32)
@@ -170,12 +198,12 @@ class TrainingLists:
         for start, stop in ragged.spans(self.offsets):
             offsets = self.offsets[start : stop + 1]
             shown = slice(int(offsets[0]), int(offsets[-1]))
-            weights = np.repeat(self.weights[start:stop], np.diff(offsets))
+            weights = np.repeat(self.impressions[start:stop], np.diff(offsets))
             impressions += np.bincount(numbers[shown], weights, minlength=len(levels))
             clicks += np.bincount(numbers[shown], self.clicks[shown], minlength=len(levels))
         return levels, impressions, clicks
 
 
-def _coins(sizes: Integers, share: Integers, random: np.random.Generator) -> Floats:
-    """A number between 0 and 1 for each of the things in the lists of a share, where all lists have so many of them."""
+def _uniform(sizes: Integers, share: Integers, random: np.random.Generator) -> Floats:
+    """Uniform numbers for the lists of a share, where all lists of the batch have so many of them."""
     return random.random(int(sizes.sum()), dtype=np.float32)[ragged.rows_of(share, ragged.from_lengths(sizes))]

@@ -1,28 +1,30 @@
-"""Which weights are best: by labels or by held-out clicks."""
+"""Validation of weights, by labels or by held-out clicks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ultr.arrays import Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.judged import JudgedLists
-from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError
 from ultr.metrics.ranking import ndcg
-from ultr.train.inputs import Inputs
+from ultr.relevance.inputs import Documents, Inputs
+from ultr.relevance.preprocessing import Preprocessing
 from ultr.train.lists import TrainingLists
+from ultr.train.ranking_model import RankingModel
 from ultr.train.sampler import ListSampler
-from ultr.train.stage import ScoreFunction, Stage
+from ultr.train.stage import Stage
 
 CHUNK = 8_192
-"""About how many documents are scored at once."""
+"""Documents scored at once, padding included."""
 MOST = 20_000
-"""Held-out lists that choose the weights, at most."""
+"""Most held-out lists that choose the weights."""
 
 
 class Validation(Protocol):
@@ -30,7 +32,7 @@ class Validation(Protocol):
 
     name: str
 
-    def __call__(self, stage: Stage) -> float:
+    def __call__(self, model: RankingModel, stage: Stage) -> float:
         """The value of the present weights."""
         ...
 
@@ -40,56 +42,67 @@ class LabelValidation:
 
     name = "nDCG@10"
 
-    def __init__(self, judged: JudgedLists, scaling: FeatureScaling) -> None:
+    def __init__(self, judged: JudgedLists, preprocessing: Preprocessing) -> None:
         self._judged = judged.with_relevant()
         if not self._judged.queries:
             raise DataError("no query of the validation data has a relevant document, so they cannot choose weights")
-        self._inputs = Inputs(self._judged.features, scaling)
+        self._inputs = Inputs(self._judged.features, preprocessing)
 
-    def __call__(self, stage: Stage) -> float:
+    def __call__(self, model: RankingModel, stage: Stage) -> float:
         """The mean nDCG@10 of the stage's scores."""
-        scores = score_lists(stage.score, self._inputs, self._judged.offsets)
+
+        def score(documents: Documents, mask: Tensor) -> Tensor:
+            r = model.outputs(documents, stage.ranks_with)
+            return stage.score(r, mask.to(r.device))
+
+        scores = score_lists(score, self._inputs, self._judged.offsets)
         return float(ndcg(scores, self._judged.labels, self._judged.offsets, cutoff=10).mean())
 
 
 class ClickValidation:
     """The stage's held-out loss, negated: needs no labels.
 
-    Of a log with more than `most` lists, so many are drawn in proportion to their impressions, once for all: the mean
-    over them is that of the log but for noise, which is the same at every step.
+    A log with more than `most` lists is sampled once, in proportion to impressions: the mean over the sample is that of
+    the log but for noise, which is the same at every step.
     """
 
     name = "held-out -loss"
 
     def __init__(self, lists: TrainingLists, *, most: int = MOST) -> None:
         self._lists = lists
-        self._chosen, self._weights = np.arange(lists.lists), lists.weights
+        self._chosen, self._weights = np.arange(lists.lists), lists.impressions
         if lists.lists > most:
-            drawn = ListSampler(lists.weights, most, seed=0, purpose="validation")(0)
+            drawn = ListSampler(lists.impressions, most, seed=0, purpose="validation")(0)
             self._chosen, self._weights = np.unique(drawn, return_counts=True)
         lengths = lists.offsets[1:][self._chosen] - lists.offsets[:-1][self._chosen]
         self._chunks = list(chunks(ragged.from_lengths(lengths)))
 
     @torch.no_grad()
-    def __call__(self, stage: Stage) -> float:
-        """Minus the mean loss an impression."""
+    def __call__(self, model: RankingModel, stage: Stage) -> float:
+        """Minus the mean loss per impression."""
         total = 0.0
         for chunk in self._chunks:
-            losses = stage.held_out_losses(self._lists.batch(self._chosen[chunk])).double().numpy()
+            batch = self._lists.batch(self._chosen[chunk])
+            r = model.outputs(batch.documents, stage.uses)
+            losses = stage.held_out_losses(r, batch.to(r.device)).double().cpu().numpy()
             total += float(losses @ self._weights[chunk])
         return -total / float(self._weights.sum())
 
 
 @torch.no_grad()
-def score_lists(score: ScoreFunction, inputs: Inputs, offsets: Integers) -> Floats:
-    """Scores of all lists, some thousand documents at a time, float32 [documents]."""
+def score_lists(score: Callable[[Documents, Tensor], Tensor], inputs: Inputs, offsets: Integers) -> Floats:
+    """Scores of all lists, some thousand documents at a time, float32 [documents].
+
+    `score` gives those of some lists from their documents and their mask.
+    """
     scores: Floats = gathering.new_array(int(offsets[-1]), np.float32)
     for chunk in chunks(offsets):
         bounds = offsets[chunk[0] : chunk[-1] + 2]
         rows = torch.arange(int(bounds[0]), int(bounds[-1]))
         lengths = np.diff(bounds)
         mask = ragged.mask(bounds - bounds[0], width=int(lengths.max()))
-        scores[bounds[0] : bounds[-1]] = score(inputs.gather(rows), torch.from_numpy(mask)).numpy()
+        found = score(Documents(inputs, rows), torch.from_numpy(mask))
+        scores[bounds[0] : bounds[-1]] = found.cpu().numpy()
     return scores
 
 

@@ -13,7 +13,7 @@ from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, TitledTable
 from ultr.methods import load
-from ultr.methods.vectorization import Vectorization
+from ultr.methods.vectorization import Embeddings
 from ultr.reporting import figures
 
 NOTES = (
@@ -82,14 +82,15 @@ def _planes(experiment: Experiment) -> Iterator[Embedding]:
     for clicks, contender in product(experiment.spec.clicks, experiment.contenders()):
         outcome = experiment.outcomes(contender, clicks, experiment.spec.validation[0])[0]
         ranker, test = load(outcome.model), outcome.run.source.read().test
-        assert isinstance(ranker, Vectorization)
+        embeddings = Embeddings.of(ranker)
+        assert embeddings is not None
         yield Embedding(
             clicks,
             contender.label,
-            ranker.relevance_embeddings(test.features).astype(np.float64),
+            embeddings.relevance(test.features).astype(np.float64),
             test.labels.astype(np.float64),
-            ranker.observation_embeddings()["position"].astype(np.float64),
-            ranker.base_vectors(test.features, test.offsets).astype(np.float64),
+            embeddings.observation()["position"].astype(np.float64),
+            embeddings.base_vectors(test.features, test.offsets).astype(np.float64),
         )
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ultr.data import ragged
+from ultr.data.scaling import FeatureScaling
 from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, TitledTable
-from ultr.experiments.spec import tuples
 from ultr.methods import METHODS
-from ultr.methods.network import Shape
-from ultr.train.stage import ScoreFunction
+from ultr.methods import options as method_options
+from ultr.methods.factors import Factor
+from ultr.relevance.inputs import Documents, Inputs, all_documents
+from ultr.relevance.preprocessing import Preprocessing
 
 LISTS, WARM_UP = 256, 10
+Score = Callable[[Documents, Tensor], Tensor]
 NOTES = (
     "Median time to score and sort a batch of queries, the rankers in turns, weights untrained. The paper has 0.136 s "
     "against 0.112 s on a GPU, +21.4 %.",
@@ -29,13 +33,14 @@ def inference_time(experiment: Experiment) -> Findings:
     test = experiment.sources[0].read().test
     lists = test.select(np.arange(min(LISTS, test.queries)))
     mask = torch.from_numpy(ragged.mask(lists.offsets, width=int(np.diff(lists.offsets).max())))
-    inputs = torch.from_numpy(np.ascontiguousarray(lists.features))
-    scorers: dict[str, ScoreFunction] = {}
+    documents = all_documents(Inputs(lists.features, Preprocessing(FeatureScaling.fit(lists.features))))
+    count, width = documents.preprocessed.shape
+    position = Factor("position", tuple(str(place + 1) for place in range(10)), 0)
+    scorers: dict[str, Score] = {}
     for contender in experiment.contenders():
-        method = METHODS[contender.method](**tuples(contender.options))
-        network: Any = method.build(Shape(inputs.shape[1], (10,)), torch.Generator().manual_seed(0))
-        scorers[contender.label] = network.score
-    seconds = _time(scorers, inputs, mask, repetitions=experiment.spec.repetitions)
+        estimator = method_options.estimator(METHODS[contender.method], contender.options)
+        scorers[contender.label] = estimator.build(width, [position], seed=0).score
+    seconds = _time(scorers, documents, mask, repetitions=experiment.spec.repetitions)
     medians = {label: float(np.median(values)) for label, values in seconds.items()}
     first = next(iter(medians.values()))
     rows = [
@@ -43,35 +48,31 @@ def inference_time(experiment: Experiment) -> Findings:
             "ranker": label,
             "milliseconds": f"{median * 1000:.2f}",
             "to the first": f"{median / first - 1:+.1%}",
-            "documents a second": f"{len(inputs) / median:,.0f}",
+            "documents a second": f"{count / median:,.0f}",
         }
         for label, median in medians.items()
     ]
     content = {
         "queries": lists.queries,
-        "documents": len(inputs),
-        "features": inputs.shape[1],
+        "documents": count,
+        "features": width,
         "threads": torch.get_num_threads(),
         "repetitions": experiment.spec.repetitions,
         "median_seconds": medians,
     }
-    shape = (
-        f"{lists.queries} queries, {len(inputs):,} documents, {inputs.shape[1]} features, {content['threads']} threads"
-    )
+    shape = f"{lists.queries} queries, {count:,} documents, {width} features, {content['threads']} threads"
     figure = plots.bars({label: median * 1000 for label, median in medians.items()}, xlabel=f"milliseconds ({shape})")
     return Findings(experiment.spec.title, [TitledTable(shape, rows)], NOTES, content, {"inference-time": figure})
 
 
 @torch.no_grad()
-def _time(
-    scorers: dict[str, ScoreFunction], inputs: torch.Tensor, mask: torch.Tensor, *, repetitions: int
-) -> dict[str, list[float]]:
+def _time(scorers: dict[str, Score], documents: Documents, mask: Tensor, *, repetitions: int) -> dict[str, list[float]]:
     """Seconds of each repetition; the rankers take turns, so that a slow moment hits all of them."""
     seconds: dict[str, list[float]] = {label: [] for label in scorers}
     for turn in range(WARM_UP + repetitions):
         for label, score in scorers.items():
             started = time.perf_counter()
-            scores = torch.full(mask.shape, float("-inf")).masked_scatter(mask, score(inputs, mask))
+            scores = torch.full(mask.shape, float("-inf")).masked_scatter(mask, score(documents, mask))
             scores.argsort(dim=1, descending=True)
             if turn >= WARM_UP:
                 seconds[label].append(time.perf_counter() - started)

@@ -14,7 +14,7 @@ from ultr.experiments.findings import Findings, TitledTable
 from ultr.experiments.store import Outcome
 from ultr.experiments.tables import spread
 from ultr.methods import load
-from ultr.methods.vectorization import Vectorization
+from ultr.methods.vectorization import Embeddings
 
 MEASURE = "nDCG@10"
 NOTES = (
@@ -53,8 +53,9 @@ def _of_seed(outcomes: list[Outcome]) -> Doubles:
 def _by_position(outcome: Outcome) -> Doubles:
     """The measure of each query, [positions + 1, queries]."""
     ranker, test = load(outcome.model), outcome.run.source.read().test
-    assert isinstance(ranker, Vectorization)
-    relevance = ranker.relevance_embeddings(test.features)
-    scores = [relevance @ vector for vector in ranker.observation_embeddings()["position"]]
+    embeddings = Embeddings.of(ranker)
+    assert embeddings is not None
+    relevance = embeddings.relevance(test.features)
+    scores = [relevance @ vector for vector in embeddings.observation()["position"]]
     scores.append(ranker.score(test.features, test.offsets))
     return np.array([of_scores(each, test, [MEASURE]).values[MEASURE] for each in scores])

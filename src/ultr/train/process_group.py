@@ -1,4 +1,4 @@
-"""Processes that train one network together."""
+"""The processes that train one model together."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ultr.errors import OptionError
 
 
 @dataclass(frozen=True)
-class Team:
-    """One of `size` processes that all draw the same batches, each learns from its share of them, and all move the
-    same weights by the sum of what they learned. A process that trains alone is a team of one.
+class ProcessGroup:
+    """One of `size` processes that draw the same batches, learn each from its share of them, and move the same weights
+    by the sum of their gradients. A process that trains alone is a group of one.
     """
 
     rank: int = 0
     size: int = 1
 
     @classmethod
-    def of_environment(cls) -> Team:
+    def of_environment(cls) -> ProcessGroup:
         """The processes that `torchrun` started; else this one alone."""
         if not torch.distributed.is_torchelastic_launched() or os.environ.get("WORLD_SIZE", "1") == "1":
             return cls()
@@ -43,21 +43,21 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this process is the one that validates, shows and writes."""
+        """True for rank 0, the process that validates, shows and writes."""
         return self.rank == 0
 
     def share(self, lists: int) -> Integers:
-        """Which lists of a batch are this process's: every list is that of exactly one.
+        """The lists of a batch that this process learns from; every list belongs to exactly one process.
 
-        >>> [Team(rank, 3).share(7).tolist() for rank in range(3)]
+        >>> [ProcessGroup(rank, 3).share(7).tolist() for rank in range(3)]
         [[0, 3, 6], [1, 4], [2, 5]]
         """
         if lists < self.size:
             raise OptionError(f"{self.size} processes cannot share a batch of {lists}; raise batch_size or start fewer")
         return np.arange(self.rank, lists, self.size)
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Put into each tensor the sum over the processes, in one message."""
+    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the processes, in one message."""
         if self.size == 1:
             return
         together = torch.cat([tensor.flatten() for tensor in tensors])
@@ -66,8 +66,8 @@ class Team:
         for tensor, total in zip(tensors, sums, strict=True):
             tensor.copy_(total.view_as(tensor))
 
-    def told(self, value: float | None) -> float | None:
-        """What the leading process knows, None included; it is all that decisions may rest on."""
+    def broadcast(self, value: float | None) -> float | None:
+        """Rank 0's value on all processes, None included; decisions may rest on nothing else."""
         if self.size == 1:
             return value
         message = torch.tensor([float("nan") if value is None else value, float(value is None)], dtype=torch.float64)
@@ -87,12 +87,12 @@ class Team:
                 "and put the log and the folder of the model where all machines see the same files"
             )
 
-    def disband(self) -> None:
-        """Wait for all processes, and let go of them."""
+    def shut_down(self) -> None:
+        """Wait for all processes, then leave the group."""
         if self.size > 1:
             torch.distributed.barrier()
             torch.distributed.destroy_process_group()
 
 
-ALONE = Team()
+ALONE = ProcessGroup()
 """A process that trains by itself."""

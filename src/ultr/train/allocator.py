@@ -1,4 +1,4 @@
-"""How the process deals with memory that a step frees."""
+"""Settings of the C library's allocator for training."""
 
 from __future__ import annotations
 

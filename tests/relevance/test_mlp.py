@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ultr.nn import MLP
+from ultr.relevance.mlp import Layers
 
 
 def test_it_is_linear_layers_with_elu_and_normalisation_between_them() -> None:
-    network = MLP(5, (7, 4), 2, normalise=True, generator=torch.Generator().manual_seed(1)).double()
+    network = Layers(5, (7, 4), 2, normalise=True, generator=torch.Generator().manual_seed(1)).double()
     inputs = np.random.default_rng(0).normal(size=(3, 5))
     values = inputs
-    for number, layer in enumerate(network.layers):
+    for number, layer in enumerate(network.linear):
         if number:
             values = np.where(values > 0, values, np.exp(values) - 1)
             centred = values - values.mean(axis=1, keepdims=True)
@@ -21,13 +21,13 @@ def test_it_is_linear_layers_with_elu_and_normalisation_between_them() -> None:
 
 
 def test_without_normalisation_large_activations_stay_large() -> None:
-    plain = MLP(5, (7,), 1, normalise=False, generator=torch.Generator().manual_seed(1))
-    normalised = MLP(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(1))
+    plain = Layers(5, (7,), 1, normalise=False, generator=torch.Generator().manual_seed(1))
+    normalised = Layers(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(1))
     inputs = 1_000 * torch.randn(20, 5, generator=torch.Generator().manual_seed(2))
     assert plain(inputs).abs().max() > 50 * normalised(inputs).abs().max()
 
 
 def test_the_same_generator_gives_the_same_weights() -> None:
-    first = MLP(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(3))
-    second = MLP(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(3))
+    first = Layers(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(3))
+    second = Layers(5, (7,), 1, normalise=True, generator=torch.Generator().manual_seed(3))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

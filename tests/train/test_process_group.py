@@ -15,20 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from tests.cli.console import ultr
+from tests.relevance.documents import inputs_of
 
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.scaling import FeatureScaling
 from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 from ultr.methods import METHODS, load
 from ultr.methods.estimator import Estimator
-from ultr.methods.network import Shape
-from ultr.train.inputs import Inputs
+from ultr.methods.factors import factors_of
+from ultr.methods.ranker import Ranker
+from ultr.relevance import MLP
 from ultr.train.lists import Batch
+from ultr.train.process_group import ProcessGroup
 from ultr.train.stage import Stage
-from ultr.train.team import Team
 
 SOURCE = Path(__file__).parents[2] / "src"
 OPTIONS = ("--set", "hidden=8", "--set", "evaluate_every=10", "--set", "batch_size=51")
@@ -36,43 +37,42 @@ OPTIONS = ("--set", "hidden=8", "--set", "evaluate_every=10", "--set", "batch_si
 
 @given(size=st.integers(1, 9), lists=st.integers(9, 40))
 def test_every_list_of_a_batch_is_the_share_of_one_process(size: int, lists: int) -> None:
-    shares = np.concatenate([Team(rank, size).share(lists) for rank in range(size)])
+    shares = np.concatenate([ProcessGroup(rank, size).share(lists) for rank in range(size)])
     assert sorted(shares.tolist()) == list(range(lists))
 
 
 def test_a_batch_that_cannot_be_shared_is_refused() -> None:
     with pytest.raises(OptionError, match="cannot share a batch of 2"):
-        Team(0, 3).share(2)
+        ProcessGroup(0, 3).share(2)
 
 
 def test_a_process_alone_agrees_with_itself() -> None:
-    team = Team()
-    team.check_same("anything")
-    assert (team.told(0.25), team.told(None), team.leads) == (0.25, None, True)
+    group = ProcessGroup()
+    group.check_same("anything")
+    assert (group.broadcast(0.25), group.broadcast(None), group.leads) == (0.25, None, True)
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
     method: type[Estimator], small: Splits, pair_log: ClickLog
 ) -> None:
-    estimator = method(hidden=(8,))
+    estimator = method(relevance=MLP(hidden=(8,)))
     data = small.train if method.learns_from is JudgedLists else pair_log
-    lists = estimator.training_lists(data, Inputs(data.features, FeatureScaling.fit(data.features)))
-    levels = tuple(len(factor.levels) for factor in data.factors) if isinstance(data, ClickLog) else ()
-    network = estimator.build(Shape(len(data.feature_names), levels), torch.Generator().manual_seed(0))
-    batch, shares = lists.batch(np.arange(50)), [Team(rank, 3).share(50) for rank in range(3)]
+    lists = estimator.training_lists(data, inputs_of(data.features))
+    model = estimator.build(len(data.feature_names), factors_of(data), seed=0)
+    batch, shares = lists.batch(np.arange(50)), [ProcessGroup(rank, 3).share(50) for rank in range(3)]
 
     def gradient_and_sums(stage: Stage, part: Batch) -> torch.Tensor:
-        network.zero_grad()
-        losses, sums = stage.losses(part)
+        model.zero_grad()
+        losses, sums = stage.losses(model.outputs(part.documents, stage.uses), part)
         assert (sums is None) == (stage.update is None)
         (losses.mean() * (len(part.mask) / len(batch.mask))).backward()
-        found = [p.grad for p in network.parameters() if p.grad is not None]
+        found = [p.grad for p in model.parameters() if p.grad is not None]
         return torch.cat([each.flatten() for each in (found if sums is None else [*found, sums])])
 
-    for stage in estimator.stages(network, lists):
+    for stage in estimator.stages(model.objective, lists, 1):
         if stage.begin is not None:
-            stage.begin()
+            stage.begin(model.by_name)
         parts = [gradient_and_sums(stage, lists.batch(np.arange(50), share=share)) for share in shares]
         assert torch.stack(parts).sum(dim=0) == pytest.approx(gradient_and_sums(stage, batch), rel=1e-3, abs=1e-5)
 
@@ -88,7 +88,7 @@ def _torchrun(folder: Path, *arguments: object, restarts: int = 0) -> subprocess
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, pair_log: ClickLog) -> Path:
-    folder = tmp_path_factory.mktemp("team")
+    folder = tmp_path_factory.mktemp("processes")
     pair_log.save(folder / "log")
     return folder
 
@@ -119,14 +119,14 @@ def test_two_processes_train_the_model_of_one(
     assert not list(folder.glob(".*checkpoint"))
 
 
-def _centred(ranker: Estimator, lists: JudgedLists) -> Doubles:
+def _centred(ranker: Ranker, lists: JudgedLists) -> Doubles:
     scores = ranker.score(lists.features, lists.offsets).astype(np.float64)
     means = np.add.reduceat(scores, lists.offsets[:-1]) / np.diff(lists.offsets)
     centred: Doubles = scores - np.repeat(means, np.diff(lists.offsets))
     return centred
 
 
-def test_after_a_worker_is_killed_the_team_goes_on_from_the_checkpoint(folder: Path) -> None:
+def test_after_a_worker_is_killed_all_go_on_from_the_checkpoint(folder: Path) -> None:
     train = ("train", "vectorization", "--log", folder / "log", "--steps", 600, *OPTIONS)
     whole = _torchrun(folder, *train, "--out", folder / "whole")
     whole.communicate(timeout=300)

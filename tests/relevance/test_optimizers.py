@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from ultr.train.optimizers import AdaGrad, AdamW
+from ultr.relevance.optimizers import AdaGrad, AdamW
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,11 @@ def test_training_does_not_import_a_compiler() -> None:
 import sys
 from ultr.datasets.letor_like import letor_like
 from ultr.methods import LabelBaseline
+from ultr.relevance import MLP
 splits = letor_like(train_queries=30, validation_queries=10, test_queries=10)
 for recipe in ("fast", "paper"):
-    LabelBaseline(hidden=(4,), steps=3, recipe=recipe).fit(splits.train, validation=splits.validation)
+    relevance = MLP(hidden=(4,), steps=3, recipe=recipe)
+    LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)
 print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

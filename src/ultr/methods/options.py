@@ -1,0 +1,40 @@
+"""Options as commands and files give them: by one flat name each, those of the relevance model among the method's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+from ultr import checks
+from ultr.methods.estimator import Estimator
+from ultr.relevance.mlp import MLP
+from ultr.relevance.model import Relevance
+from ultr.relevance.registry import KINDS
+
+RELEVANCE = "relevance"
+
+
+def types(method: type[Estimator], relevance: type[Relevance] = MLP) -> dict[str, Any]:
+    """The type of each option; `relevance` itself is the name of a kind."""
+    found: dict[str, Any] = {}
+    for kind in (relevance, method):
+        hints = get_type_hints(kind)
+        found |= {field.name: hints[field.name] for field in fields(kind)}
+    return found | {RELEVANCE: str}
+
+
+def estimator(method: type[Estimator], options: Mapping[str, Any]) -> Estimator:
+    """An estimator with these options, of which lists are taken as tuples."""
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+    }
+    kind = KINDS[checks.one_of(RELEVANCE, given.pop(RELEVANCE, MLP.kind), KINDS)]
+    known = types(method, kind)
+    for name in given:
+        checks.one_of(f"option of {method.__name__}", name, known)
+    inner = {field.name for field in fields(kind)}
+    own = {name: value for name, value in given.items() if name not in inner}
+    made = method(relevance=kind(**{name: value for name, value in given.items() if name in inner}), **own)
+    made.check()
+    return made

@@ -1,0 +1,177 @@
+"""The ranker that fitting leaves: a frozen value that scores, predicts clicks, and can be saved and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ultr import checks
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data import gathering, ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
+from ultr.errors import DataError, OptionError
+from ultr.methods.factors import Factor, same_levels
+from ultr.methods.origin import Origin
+from ultr.relevance.inputs import Inputs, all_documents
+from ultr.relevance.preprocessing import Preprocessing
+from ultr.train.checkpoint import Record
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.ranking_model import ObjectiveT, RankingModel
+from ultr.train.selection import chunks, score_lists
+
+if TYPE_CHECKING:
+    from ultr.exporting.export import Export
+
+
+@dataclass(frozen=True, eq=False)
+class Ranker(Generic[ObjectiveT]):
+    """A fitted ranker, with all that it needs and all that is known about how it was made."""
+
+    method: str
+    """Name of the method."""
+    options: Mapping[str, Any]
+    """Options of the estimator, as JSON has them; the seed is one of them."""
+    model: RankingModel[ObjectiveT]
+    feature_names: tuple[str, ...]
+    scaling: FeatureScaling
+    """Preprocessing of the features."""
+    factors: tuple[Factor, ...]
+    """Bias factors of the training log; empty if it learned from labels."""
+    learned_factors: tuple[str, ...]
+    """Names of those that the method could learn."""
+    clicks_per_impression: float
+    """Clicks per impression of the training log."""
+    data_fingerprint: str
+    """Names the exact training data."""
+    history: Sequence[Record] = ()
+    """The learning curve."""
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    """Options that training chose, and what it chose from, as JSON has them."""
+    sample: JudgedLists | None = None
+    """A few lists of the training data, to check exports on."""
+    origin: Origin | None = None
+    """Command and files that it was trained with; None if unknown."""
+
+    @staticmethod
+    def load(folder: str | Path) -> Ranker:
+        """The ranker that `save` wrote."""
+        from ultr.methods.registry import load
+
+        return load(folder)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, origin: Origin | None = None) -> None:
+        """Write weights, manifest and sample as a folder, whole or not at all."""
+        from ultr.methods.model_file import save
+
+        save(folder, self if origin is None else replace(self, origin=origin), overwrite=overwrite)
+
+    def export(self, path: str | Path, **options: Any) -> Export:
+        """Write an ONNX file and check it against this ranker; see `ultr.export`."""
+        from ultr.exporting.export import export
+
+        return export(self, path, **options)
+
+    @property
+    def objective(self) -> ObjectiveT:
+        """The bias parameters that were learned."""
+        return self.model.objective
+
+    @property
+    def left_out_factors(self) -> tuple[str, ...]:
+        """Names of the bias factors that the method could not learn, if it learns any."""
+        names = [factor.name for factor in self.factors]
+        return tuple(name for name in names if self.learned_factors and name not in self.learned_factors)
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """The preprocessing of the features, ready to use."""
+        return Preprocessing(self.scaling)
+
+    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+        """Scores of candidates, higher is better; without offsets they are the candidates of one query."""
+        bounds = np.array([0, len(features)]) if offsets is None else np.asarray(offsets)
+        ragged.check_offsets(bounds, len(features), what="candidates")
+        # Each is looked at once, so nothing is gained by preprocessing all of them first.
+        return score_lists(self.model.score, self.inputs(features, in_memory=0), bounds)
+
+    def inputs(self, features: Floats, *, in_memory: int | None = None) -> Inputs:
+        """Candidates as the relevance models take them; what they cannot take is a `DataError`."""
+        matrix = np.asarray(features, dtype=np.float32)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names):
+            raise DataError(
+                f"the ranker knows {len(self.feature_names)} features, got an array of shape {matrix.shape}; "
+                "give one row per candidate with the features in the order of feature_names"
+            )
+        if not np.isfinite([matrix.min(initial=0.0), matrix.max(initial=0.0)]).all():
+            row, column = np.argwhere(~np.isfinite(matrix))[0]
+            name = self.feature_names[column]
+            raise DataError(f"candidate {row} has a NaN or infinite feature {name!r}; fill it in first")
+        return Inputs(matrix, self.preprocessing, in_memory=in_memory)
+
+    def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:
+        """r(x) of each candidate, by these relevance models side by side, [candidates, outputs]."""
+        with torch.no_grad():
+            found: Floats = self.model.outputs(all_documents(self.inputs(features)), models).numpy()
+        return found
+
+    def click_shares(self, log: ClickLog) -> Doubles:
+        """For each shown document, the predicted share of its list's clicks that it gets."""
+        return self._predict(log, self.objective.click_shares)
+
+    def click_probabilities(self, log: ClickLog) -> Doubles:
+        """For each shown document, the predicted probability of a click.
+
+        Methods with a model of the click itself (RegressionEM, Affine, TwoTower) give its probability. The list-wise
+        loss of the others fixes how the clicks of a list are shared out, not how many there are; their number per
+        impression is that of the training log.
+        """
+        clicks = self.clicks_per_impression
+        return self._predict(log, partial(self.objective.click_probabilities, clicks_per_impression=clicks))
+
+    def click_ratios(self, log: ClickLog, factor: str) -> Doubles:
+        """Clicks on each shown document under each level of a bias factor relative to its first level, all else being
+        equal, [shown documents, levels].
+
+        For a method with one propensity per position, that is the propensity over the first for all documents alike.
+        """
+        chosen = {each.name: each for each in self.factors}[
+            checks.one_of("factor", factor, [each.name for each in self.factors])
+        ]
+        logits = [
+            self._predict(log, partial(self._logits_at, column=chosen.column, level=level))
+            for level in range(len(chosen.levels))
+        ]
+        return np.exp(np.stack(logits, axis=1) - logits[0][:, None])
+
+    def _logits_at(self, r: Tensor, batch: Batch, *, column: int, level: int) -> Tensor:
+        """The click logits of a batch as if one bias factor had this level everywhere."""
+        factors = batch.factors.clone()
+        factors[:, column] = level
+        return self.objective.click_logits(r, replace(batch, factors=factors)).double()
+
+    def _predict(self, log: ClickLog, predict: Callable[[Tensor, Batch], Tensor]) -> Doubles:
+        """The prediction for each shown document."""
+        if not self.factors:
+            raise OptionError(
+                f"a ranker by the method {self.method} does not model clicks, so there is nothing to compare with a log"
+            )
+        if log.feature_names != self.feature_names or not same_levels(log, self.factors):
+            raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
+        lists = TrainingLists.of_log(log, self.inputs(log.features))
+        predictions: Doubles = gathering.new_array(len(log.documents), np.float64)
+        with torch.no_grad():
+            for chunk in chunks(lists.offsets):
+                batch = lists.batch(chunk)
+                shown = slice(log.offsets[chunk[0]], log.offsets[chunk[-1] + 1])
+                r = self.model.outputs(batch.documents, self.objective.clicks_with)
+                predictions[shown] = predict(r, batch)[batch.mask].numpy()
+        return predictions

@@ -1,0 +1,8 @@
+"""Relevance models: how r(x) is computed and learned."""
+
+from ultr.relevance.inputs import Documents, Inputs
+from ultr.relevance.mlp import MLP
+from ultr.relevance.model import Relevance, RelevanceModel
+from ultr.relevance.preprocessing import Preprocessing
+
+__all__ = ["MLP", "Documents", "Inputs", "Preprocessing", "Relevance", "RelevanceModel"]

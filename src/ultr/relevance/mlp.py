@@ -1,0 +1,131 @@
+"""The multi-layer perceptron, the relevance model of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ultr import checks
+from ultr.relevance.inputs import Documents
+from ultr.relevance.model import Relevance, RelevanceModel
+from ultr.relevance.recipe import PRECISIONS, RECIPES, Training
+
+
+class Layers(nn.Module):
+    """Linear layers with ELU between them; with `normalise`, layer normalisation before each but the first.
+
+    Inputs come preprocessed. The normalisation has no gain and shift of its own: the linear layer behind it can express
+    both. Under autocast, everything but the outputs is in the lower precision.
+    """
+
+    def __init__(
+        self, inputs: int, hidden: Sequence[int], outputs: int, *, normalise: bool, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.normalise = normalise
+        self.linear = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([inputs, *hidden, outputs]))
+        for layer in self.linear:
+            assert isinstance(layer, nn.Linear)
+            nn.init.xavier_uniform_(layer.weight, generator=generator)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """[documents, inputs] -> [documents, outputs]."""
+        first, *rest = self.linear
+        values: Tensor = first(inputs)
+        for layer in rest:
+            values = functional.elu(values, inplace=True)
+            if self.normalise:
+                values = functional.layer_norm(values, values.shape[-1:])
+            values = layer(values)
+        return values.to(inputs.dtype)
+
+    @property
+    def last(self) -> nn.Linear:
+        """The layer that gives the outputs."""
+        layer = self.linear[-1]
+        assert isinstance(layer, nn.Linear)
+        return layer
+
+
+class Network(RelevanceModel):
+    """r(x) by a network of the preprocessed features."""
+
+    def __init__(self, layers: Layers) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, documents: Documents) -> Tensor:
+        """r(x) of these documents, [documents, outputs]."""
+        outputs: Tensor = self.layers(documents.preprocessed)
+        return outputs
+
+    def project(self, vector: Tensor) -> Network:
+        """The network of r(x) . vector: v . (W h + b) = (v W) h + v . b, so only its last layer changes."""
+        projected = deepcopy(self.layers)
+        last = projected.last
+        projected.linear[-1] = folded = nn.Linear(last.in_features, 1)
+        folded.weight.data = vector[None] @ last.weight.data
+        folded.bias.data = vector[None] @ last.bias.data
+        return Network(projected)
+
+    def graph(self) -> nn.Module:
+        """The layers."""
+        return self.layers
+
+    def reset_outputs(self) -> None:
+        """Let the network give 0 for every document, until it learns."""
+        with torch.no_grad():
+            self.layers.last.weight.zero_()
+            self.layers.last.bias.zero_()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MLP(Relevance):
+    """A multi-layer perceptron with ELU and layer normalisation, and how it is trained."""
+
+    kind: ClassVar[str] = "mlp"
+
+    hidden: tuple[int, ...] = (512, 256, 128)
+    """Sizes of the hidden layers."""
+    recipe: str = "fast"
+    """`fast`: click rates of whole lists, Adam with small batches, a falling learning rate and weight decay.
+    `collapsed` and `collapsed-adagrad`: click rates of whole lists with plain Adam and with AdaGrad. `paper`: sampled
+    sessions with AdaGrad."""
+    steps: int | None = None
+    """Steps of the first stage; by default the recipe's."""
+    learning_rate: float | None = None
+    """Learning rate; by default the recipe's."""
+    batch_size: int | None = None
+    """Lists per step; by default the recipe's."""
+    precision: str = "float32"
+    """Precision of the matrix products in training; `bfloat16` is 1.5 to 2 times as fast where the processor has it."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        checks.sizes("hidden", self.hidden)
+        checks.one_of("recipe", self.recipe, RECIPES)
+        checks.one_of("precision", self.precision, PRECISIONS)
+        for name in ("steps", "batch_size"):
+            value = getattr(self, name)
+            if value is not None:
+                checks.integer(name, value, at_least=1)
+        if self.learning_rate is not None:
+            checks.positive("learning_rate", self.learning_rate)
+
+    def build(self, features: int, outputs: int, *, generator: torch.Generator) -> Network:
+        """A network with Xavier's initial weights."""
+        return Network(Layers(features, self.hidden, outputs, normalise=True, generator=generator))
+
+    def training(self) -> Training:
+        """The recipe with the options that were given in its place."""
+        given = {name: getattr(self, name) for name in ("steps", "learning_rate", "batch_size")}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return replace(RECIPES[self.recipe], precision=self.precision, **changed)

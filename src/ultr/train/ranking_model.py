@@ -1,0 +1,53 @@
+"""All that training moves: the relevance models of a method and its objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, cast
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import TypeVar
+
+from ultr.relevance.inputs import Documents
+from ultr.relevance.model import RelevanceModel
+from ultr.train.objective import Objective
+from ultr.train.stage import Models, Stage
+
+ObjectiveT = TypeVar("ObjectiveT", bound=Objective, default=Any)
+
+
+class RankingModel(nn.Module, Generic[ObjectiveT]):
+    """Relevance models by name, and the objective that makes clicks and scores of their outputs."""
+
+    def __init__(self, models: Mapping[str, RelevanceModel], objective: ObjectiveT) -> None:
+        super().__init__()
+        self.models = nn.ModuleDict(models)
+        self.objective = objective
+
+    @property
+    def by_name(self) -> Models:
+        """The relevance models by name."""
+        return cast("Models", self.models)
+
+    def outputs(self, documents: Documents, names: Sequence[str]) -> Tensor:
+        """The outputs of these relevance models side by side, [documents, outputs]."""
+        found = [self.models[name](documents) for name in names]
+        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+
+    def score(self, documents: Documents, mask: Tensor) -> Tensor:
+        """The score of each document of some lists, [documents]."""
+        return self.objective.score(self.outputs(documents, self.objective.ranks_with), mask)
+
+    def train_only(self, stage: Stage | None) -> None:
+        """Let the parameters move that a stage trains, and no others; None fixes all."""
+        self.requires_grad_(False)
+        for parameter in self.parameters():
+            parameter.grad = None
+        if stage is not None:
+            for module in (*(self.models[name] for name in stage.moves), *stage.bias):
+                module.requires_grad_(True)
+
+    def copy_state(self) -> dict[str, Tensor]:
+        """A copy of all that was learned."""
+        return {name: value.detach().clone() for name, value in self.state_dict().items()}
