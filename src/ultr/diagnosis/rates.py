@@ -36,6 +36,11 @@ class Rates:
         rates: Doubles = np.divide(self.clicks, self.impressions, out=unknown, where=self.impressions > 0)
         return rates
 
+    @property
+    def band(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Values, low and high."""
+        return self.values, self.low, self.high
+
     def as_json(self) -> dict[str, list[float]]:
         """Every cell."""
         return {

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ultr.clicks.registry import click_model
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
-from ultr.experiments import plots
 from ultr.experiments.tables import markdown
 from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.pages import model_figures
 from ultr.reporting import Material, models_of, report
 from ultr.simulation.log import simulate
 
@@ -106,7 +108,9 @@ def run(
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
         (draft / "results.md").write_text(result.as_markdown())
-        figure = plots.demo(evaluations, plane.observation_embeddings()["position"], measure=MAIN)
+        intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
+        observation = plane.observation_embeddings()["position"].astype(np.float64)
+        figure = model_figures.demo(intervals, observation, measure=MAIN)
         figure.savefig(draft / "demo.svg")
         figure.savefig(draft / "demo.png", dpi=150)
     say("writing the report ...")

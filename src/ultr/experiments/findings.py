@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,15 @@ class TitledTable:
     rows: Sequence[Row]
     bold: Mapping[str, str] = field(default_factory=dict)
     """By column, the first cell of the row to print in bold."""
+
+
+def file_name(clicks: str, label: str) -> str:
+    """Name of the file for the figure of one ranker in one click setting.
+
+    >>> file_name("real", "Vectorization d=2")
+    'real-clicks-vectorization-d-2'
+    """
+    return "-".join([clicks, "clicks", *re.findall("[a-z0-9]+", label.lower())])
 
 
 @dataclass(frozen=True)

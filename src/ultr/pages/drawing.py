@@ -19,6 +19,8 @@ _INK = "#000000"
 """What matplotlib draws text and lines in; on a page it is the colour of the text around."""
 NARROW = 4.2
 """Inches: two such figures stand side by side on a page, and one fits a phone with its text large enough."""
+MOST_LEVELS = 30
+"""More levels of a bias factor than this are not drawn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,10 @@ import numpy as np
 
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
-from ultr.pages import Drawing, Section, Table
+from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
-from ultr.reporting import figures
 from ultr.reporting.material import Material
-from ultr.reporting.model import Embeddings
+from ultr.reporting.model import Embeddings, colours
 from ultr.reporting.part import Part
 from ultr.seeding import generator
 
@@ -30,7 +29,7 @@ ALIKE = 0.02
 def bias(material: Material) -> Part:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
     subject = material.subject
-    colours = figures.colours(material.models)
+    by_model = colours(material.models)
     sample = None if material.log is None else _sample(material.log)
     drawings: list[Drawing | None] = []
     tables: list[Table] = []
@@ -43,14 +42,16 @@ def bias(material: Material) -> Part:
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
-                figures.levels(overall, names, colours, factor=name, ylabel=RATIO, title="all documents", ratios=True)
+                model_figures.levels(
+                    overall, names, by_model, factor=name, ylabel=RATIO, title="all documents", ratios=True
+                )
             )
             groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
             if _differ(groups):
                 differ = True
                 title = f"{subject.name}, by score"
                 drawings.append(
-                    figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
+                    model_figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
                 )
             columns |= overall | groups
         if isinstance(subject.ranker, Embeddings):
@@ -58,7 +59,9 @@ def bias(material: Material) -> Part:
             found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
             shades = dict(zip(found, _cycled(len(found)), strict=True))
             drawings.append(
-                figures.levels(found, names, shades, factor=name, ylabel="value", title=f"{subject.name}: embedding o")
+                model_figures.levels(
+                    found, names, shades, factor=name, ylabel="value", title=f"{subject.name}: embedding o"
+                )
             )
             columns |= found
         rows = [

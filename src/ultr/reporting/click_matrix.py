@@ -6,9 +6,7 @@ import numpy as np
 
 from ultr.bias.factorization import fit_rank_one, raw_rates
 from ultr.bias.relevance_groups import group_table, score_groups
-from ultr.diagnosis.figures import draw_rates, draw_singular_values
-from ultr.pages import Drawing, Section, Table, blank
-from ultr.pages.drawing import NARROW
+from ultr.pages import Section, Table, log_figures
 from ultr.reporting.material import Material
 from ultr.reporting.part import Part
 
@@ -34,13 +32,6 @@ def click_matrix(material: Material) -> Part:
     rates = np.where(shown > 0, raw_rates(clicks, shown), fit_rank_one(clicks[None], shown[None]).rates[0])
     values = np.linalg.svd(rates, compute_uv=False).astype(np.float64)
     rows, columns = [names[row] for row in kept], [log.factors[0].levels[place] for place in places]
-    left, axes = blank(NARROW, 0.3 * len(rates) + 1.2)
-    draw_rates(axes, rates, rows=rows, columns=columns, ylabel=what)
-    axes.set_title("click rates", loc="left", fontsize=10)
-    right, axes = blank(NARROW, 0.3 * len(rates) + 1.2)
-    draw_singular_values(axes, values)
-    axes.set_title("singular values", loc="left", fontsize=10)
-    told = ", ".join(f"{value:.3f}" for value in values)
     share = values[0] ** 2 / (values**2).sum()
     source = (
         "Groups are the grades that a judge gave the documents"
@@ -62,10 +53,7 @@ def click_matrix(material: Material) -> Part:
         Section(
             title,
             text,
-            drawings=[
-                Drawing(left, f"Click rates by {what} and position, from {rates.min():.3f} to {rates.max():.3f}"),
-                Drawing(right, f"Singular values of the click rates: {told}"),
-            ],
+            drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
             tables=[
                 Table("click rates by position", table, folded=True),
                 Table("impressions by position", _counts(shown, rows, columns, what), folded=True),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from ultr.pages import Drawing, Section, Table
-from ultr.reporting import figures
+from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.material import Material
-from ultr.reporting.model import Model
+from ultr.reporting.model import Model, colours
 from ultr.reporting.part import Part
 
 
 def learning(material: Material) -> Part:
     """The learning curves of all models, those of one stage in one chart."""
     stages = list(dict.fromkeys(record.stage for model in material.models for record in model.ranker.history_))
-    colours = figures.colours(material.models)
+    by_model = colours(material.models)
     drawings: list[Drawing] = []
     for stage in stages:
         losses, values = {}, {}
@@ -24,11 +23,11 @@ def learning(material: Material) -> Part:
             known = [record for record in records if record.value is not None]
             if known:
                 values[model.name] = [record.step for record in known], [record.value or 0.0 for record in known]
-        drawings.append(figures.curves(losses, colours, title=f"stage “{stage}”", ylabel="training loss"))
+        title = f"stage “{stage}”"
+        drawings.append(model_figures.learning_curves(losses, by_model, title=title, ylabel="training loss"))
         if values:
-            drawings.append(
-                figures.curves(values, colours, title=f"stage “{stage}”", ylabel=_value_name(material), best=True)
-            )
+            ylabel = _value_name(material)
+            drawings.append(model_figures.learning_curves(values, by_model, title=title, ylabel=ylabel, best=True))
     rows = [row for model in material.models for row in _rows(model)]
     return Part(
         "learning",

@@ -9,8 +9,7 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.pages import Section, Table
-from ultr.reporting import figures
+from ultr.pages import Section, Table, model_figures
 from ultr.reporting.material import Material
 from ultr.reporting.model import Model
 from ultr.reporting.part import Part
@@ -110,7 +109,7 @@ def orders(material: Material, *, against: Model | None = None) -> Part:
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
     found = [moved for moved in most_moved(material.log, first, second) if moved.distance]
     drawings = [
-        figures.moves(
+        model_figures.moves(
             [_label(moved, place) for place in range(min(len(moved.order), LONGEST))],
             [
                 f"d{moved.documents[before]} {arrow(int(before) - place)}"

@@ -8,8 +8,7 @@ import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
-from ultr.pages import Drawing, Section
-from ultr.reporting import figures
+from ultr.pages import Drawing, Section, model_figures
 from ultr.reporting.material import Material
 from ultr.reporting.model import Embeddings, Model
 from ultr.reporting.part import Part
@@ -84,12 +83,14 @@ class _Scene:
             share = float((sizes[:2] ** 2).sum() / (sizes**2).sum())
             relevance, observation, base = (each @ directions[:2].T for each in (relevance, observation, base))
             names = ("first direction", "second direction")
-        figure = figures.plane(
-            relevance, self.values, observation, base, title=model.name, value_name=self.value_name, axis_names=names
+        drawing = model_figures.plane(
+            relevance,
+            self.values,
+            observation,
+            base,
+            title=model.name,
+            value_name=self.value_name,
+            axis_names=names,
+            note="" if share == 1.0 else f" The two directions hold {share:.0%} of the documents' sum of squares.",
         )
-        mean = base.mean(axis=0)
-        turned = np.degrees(np.arctan2(observation[:, 1], observation[:, 0]) - np.arctan2(mean[1], mean[0]))
-        angles = ", ".join(f"{position}: {(angle + 180) % 360 - 180:.0f}°" for position, angle in enumerate(turned, 1))
-        kept = "" if share == 1.0 else f" The two directions hold {share:.0%} of the documents' sum of squares."
-        told = f"{model.name}: directions of the positions from the mean base vector, {angles}.{kept}"
-        return Drawing(figure, told), share
+        return drawing, share

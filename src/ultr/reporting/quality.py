@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, Answer
 from ultr.metrics import bootstrap_ratio
-from ultr.pages import Badge, Point, Section, Table
-from ultr.reporting import figures
+from ultr.pages import Badge, Point, Section, Table, model_figures
 from ultr.reporting.material import MAIN, Material
-from ultr.reporting.model import LOWER, UPPER, Model
+from ultr.reporting.model import LOWER, UPPER, Model, colours
 from ultr.reporting.part import Part
 
 TITLE = "How good are the rankings?"
@@ -58,8 +57,8 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
             Table(f"{MAIN} of {subject.name} minus that of the others, query by query, 95 % intervals", leads)
         )
     order = dict(sorted(intervals.items(), key=lambda item: item[1][MAIN].mean))
-    drawing = figures.intervals(
-        {name: each[MAIN] for name, each in order.items()}, figures.colours(material.models), measure=MAIN
+    drawing = model_figures.intervals(
+        {name: astuple(each[MAIN]) for name, each in order.items()}, colours(material.models), measure=MAIN
     )
     return Part(
         "quality",

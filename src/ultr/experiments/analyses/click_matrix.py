@@ -7,10 +7,10 @@ import numpy as np
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
 from ultr.errors import OptionError
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, TitledTable
 from ultr.experiments.tables import figure
+from ultr.pages import log_figures
 
 NOTES = (
     "If clicks were observation times relevance, two numbers, the matrix would have rank 1 and all singular values but "
@@ -49,5 +49,7 @@ def click_matrix(experiment: Experiment) -> Findings:
             ),
         ]
         content.append({"clicks": clicks, "matrix": matrix.tolist(), "singular_values": values.tolist()})
-        figures[f"{clicks}-clicks"] = plots.matrix(matrix, values, title=f"{clicks} clicks")
+        titles = (f"{clicks} clicks: click rates", "singular values")
+        drawing = log_figures.click_matrix(matrix, values, rows=range(len(matrix)), ylabel="grade", titles=titles)
+        figures[f"{clicks}-clicks"] = drawing.figure
     return Findings(experiment.spec.title, written, NOTES, content, figures)

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from ultr.data import ragged
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, TitledTable
 from ultr.experiments.spec import tuples
 from ultr.methods import METHODS
 from ultr.methods.network import Shape
+from ultr.pages import model_figures
 from ultr.train.stage import ScoreFunction
 
 LISTS, WARM_UP = 256, 10
@@ -58,7 +58,8 @@ def inference_time(experiment: Experiment) -> Findings:
     shape = (
         f"{lists.queries} queries, {len(inputs):,} documents, {inputs.shape[1]} features, {content['threads']} threads"
     )
-    figure = plots.bars({label: median * 1000 for label, median in medians.items()}, xlabel=f"milliseconds ({shape})")
+    milliseconds = {label: median * 1000 for label, median in medians.items()}
+    figure = model_figures.bars(milliseconds, xlabel=f"milliseconds ({shape})")
     return Findings(experiment.spec.title, [TitledTable(shape, rows)], NOTES, content, {"inference-time": figure})
 
 
