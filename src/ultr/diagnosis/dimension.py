@@ -11,7 +11,8 @@ from ultr.arrays import Doubles
 from ultr.bias.rank_test import RankTest
 from ultr.bias.scalar_test import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 
 SMALLEST = 3
 """Too small a dimension costs far more than too large a one, and `Vectorization` needs one more than the rank of click
@@ -104,7 +105,7 @@ class Dimension:
             }
         return numbers
 
-    def _what(self, test: RankTest) -> FindingTable:
+    def _what(self, test: RankTest) -> Table:
         found = self.scalar
         rows = {
             "groups": _GROUPS[found.grouping or "labels"],
@@ -117,12 +118,10 @@ class Dimension:
             rows["variance of clicks over that of independent ones"] = f"{found.dispersion.phi:.2f}"
         for rank, p in enumerate(test.p_values, start=1):
             rows[f"rank {rank} against {rank + 1}"] = f"p = {p:.3f}"
-        return FindingTable("what the test rests on", [{"": name, "value": text} for name, text in rows.items()])
+        return Table.of_cells("what the test rests on", "", {name: [text] for name, text in rows.items()}, ["value"])
 
 
-def _rates(test: RankTest) -> FindingTable:
-    rows = [
-        {"group": str(group), **{str(place): f"{rate:.3f}" for place, rate in enumerate(rates, start=1)}}
-        for group, rates in enumerate(test.rates, start=1)
-    ]
-    return FindingTable("click rates by relevance group (the lowest first) and position", rows)
+def _rates(test: RankTest) -> Table:
+    cells = {str(group): [f"{rate:.3f}" for rate in rates] for group, rates in enumerate(test.rates, start=1)}
+    places = [str(place) for place in range(1, test.rates.shape[1] + 1)]
+    return Table.of_cells("click rates by relevance group (the lowest first) and position", "group", cells, places)

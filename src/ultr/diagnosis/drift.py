@@ -10,7 +10,7 @@ from ultr.arrays import Doubles, Integers, Mask
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates, units_of
 from ultr.metrics.intervals import Interval
 from ultr.seeding import generator
@@ -83,17 +83,6 @@ class Drift:
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",
         ]
-        rows = [
-            {
-                "from": name,
-                "documents shown": f"{self.periods.impressions[i]:,}",
-                "clicks": f"{self.periods.clicks[i]:,}",
-                "rate": f"{self.periods.values[i]:.4f}",
-                "low": f"{self.periods.low[i]:.4f}",
-                "high": f"{self.periods.high[i]:.4f}",
-            }
-            for i, name in enumerate(self.period_names)
-        ]
         return Finding(
             name=NAME,
             question=QUESTION,
@@ -106,7 +95,7 @@ class Drift:
                 "new_queries": self.new_queries,
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
-            tables=(FindingTable("click rate over time, 95 % intervals", rows),),
+            tables=(self.periods.table("click rate over time, 95 % intervals", "from", self.period_names),),
         )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ultr.pages import Table
+
 
 class Verdict(StrEnum):
     """How an answer is meant."""
@@ -21,14 +23,6 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class FindingTable:
-    """Rows of text under one title; the columns are the keys of the first row."""
-
-    title: str
-    rows: Sequence[Mapping[str, str]]
-
-
-@dataclass(frozen=True)
 class Finding:
     """The answer to one question."""
 
@@ -40,7 +34,7 @@ class Finding:
     """What to do; nothing where all is well."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """Every number behind the answer, as JSON has it."""
-    tables: tuple[FindingTable, ...] = ()
+    tables: tuple[Table, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The finding as plain values, without the tables: the numbers are their content."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ultr.arrays import Doubles
@@ -9,7 +11,7 @@ from ultr.bias.identifiability import BiasGraph
 from ultr.bias.rank_test import RankTest
 from ultr.diagnosis.diagnosis import Diagnosis
 from ultr.diagnosis.finding import Finding
-from ultr.pages import Badge, Drawing, Page, Section, Table, log_figures
+from ultr.pages import Badge, Drawing, Page, Section, log_figures
 from ultr.version import __version__
 
 
@@ -33,7 +35,7 @@ def section(finding: Finding, drawings: list[Drawing]) -> Section:
         advice=finding.advice,
         badge=Badge(str(finding.verdict), str(finding.verdict)),
         drawings=drawings,
-        tables=[Table(table.title, table.rows, folded=bool(drawings)) for table in finding.tables],
+        tables=[replace(table, folded=bool(drawings)) for table in finding.tables],
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 
 BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
 """The estimators that tell position from relevance, the one that is quoted first."""
@@ -64,7 +65,7 @@ class PositionBias:
                 for curve in self.curves.curves
             },
         }
-        best, tables = self.best, (FindingTable("bias of each position over the first, 95 % intervals", self._rows()),)
+        best, tables = self.best, (Table("bias of each position over the first, 95 % intervals", self._rows()),)
         if best is None:
             problem = self.curves.of(BY_SWAPS[0]).problem or ""
             return Finding(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias.curves import FEW_QUERIES
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.pages import Table
 
 _Z = 1.959964
 """95 % of a normal distribution lie within so many deviations."""
@@ -40,6 +41,19 @@ class Rates:
     def band(self) -> tuple[Doubles, Doubles, Doubles]:
         """Values, low and high."""
         return self.values, self.low, self.high
+
+    def table(self, title: str, column: str, names: Sequence[str]) -> Table:
+        """A row for each cell that was shown, by its name."""
+        cells = {
+            name: (
+                f"{self.impressions[i]:,}",
+                f"{self.clicks[i]:,}",
+                *(f"{bound[i]:.4f}" for bound in self.band),
+            )
+            for i, name in enumerate(names)
+            if self.impressions[i]
+        }
+        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"))
 
     def as_json(self) -> dict[str, list[float]]:
         """Every cell."""

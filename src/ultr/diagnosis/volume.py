@@ -10,7 +10,8 @@ import numpy as np
 from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 from ultr.preparation.summary import Summary
 
 TOO_FEW_CLICKS = 1_000
@@ -154,7 +155,7 @@ class Volume:
             answer=sentences([size, *(worry[2] for worry in found)]),
             advice=sentences([worry[3] for worry in found]),
             numbers=asdict(self) | {"cut_after_clicks": self.cut_after_clicks},
-            tables=(FindingTable("", self._rows()),),
+            tables=(Table("", self._rows()),),
         )
 
     @property

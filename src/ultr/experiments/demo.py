@@ -14,12 +14,11 @@ from ultr.clicks.registry import click_model
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
-from ultr.experiments.tables import markdown
 from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
-from ultr.pages import model_figures
+from ultr.pages import Table, model_figures
 from ultr.reporting import Material, models_of, report
 from ultr.simulation.log import simulate
 
@@ -53,7 +52,7 @@ class DemoResult:
 
     def as_markdown(self) -> str:
         """The rows as a Markdown table."""
-        return markdown(self.rows())
+        return Table("", self.rows()).as_markdown()
 
     def as_json(self) -> dict[str, Any]:
         """The figures."""

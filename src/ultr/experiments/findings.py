@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ultr.experiments.tables import Row, latex, markdown
 from ultr.files import new_folder, write_json
+from ultr.pages import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = "ultr findings 1"
-
-
-@dataclass(frozen=True)
-class TitledTable:
-    """A table with what it shows."""
-
-    title: str
-    rows: Sequence[Row]
-    bold: Mapping[str, str] = field(default_factory=dict)
-    """By column, the first cell of the row to print in bold."""
 
 
 def file_name(clicks: str, label: str) -> str:
@@ -41,7 +31,7 @@ class Findings:
     """What an experiment found."""
 
     title: str
-    tables: Sequence[TitledTable]
+    tables: Sequence[Table]
     notes: Sequence[str]
     """How to read the tables."""
     content: Any
@@ -62,11 +52,9 @@ class Findings:
 
     def as_markdown(self) -> str:
         """Tables and notes as Markdown."""
-        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{markdown(table.rows)}" for table in self.tables)]
+        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{table.as_markdown()}" for table in self.tables)]
         return "\n\n".join([*parts, *self.notes]).replace("\n\n\n", "\n\n") + "\n"
 
     def as_latex(self) -> str:
         """The tables as LaTeX."""
-        return "\n".join(
-            latex(table.rows, caption=f"{self.title}: {table.title}", bold=table.bold) for table in self.tables
-        )
+        return "\n".join(replace(table, title=f"{self.title}: {table.title}").as_latex() for table in self.tables)

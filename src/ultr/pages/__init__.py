@@ -2,6 +2,7 @@
 
 from ultr.pages import log_figures, model_figures
 from ultr.pages.drawing import Drawing, blank
-from ultr.pages.page import Badge, Page, Point, Section, Table, is_page
+from ultr.pages.page import Badge, Page, Point, Section, is_page
+from ultr.pages.table import Table
 
 __all__ = ["Badge", "Drawing", "Page", "Point", "Section", "Table", "blank", "is_page", "log_figures", "model_figures"]

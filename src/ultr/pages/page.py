@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 from ultr.files import new_file
 from ultr.pages.drawing import Drawing
+from ultr.pages.table import Table
 from ultr.version import __version__
 
 GENERATOR = "ultr"
@@ -20,25 +21,6 @@ class Badge:
 
     text: str
     tone: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text; the columns are the keys of the first row, and those of numbers stand to the right."""
-
-    title: str
-    rows: Sequence[Mapping[str, str]]
-    folded: bool = False
-    """Shown only when it is opened."""
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return list(self.rows[0]) if self.rows else []
-
-    def is_numeric(self, column: str) -> bool:
-        """Whether a column holds numbers."""
-        return all(row[column][:1] in tuple("0123456789.+-") or not row[column] for row in self.rows)
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,10 @@ def click_matrix(material: Material) -> Part:
         f"be 0; the first holds {share:.1%} of the sum of squares. Noise alone makes the others more than 0, and the "
         "better documents of a group may stand higher: the examination below tests it with care."
     )
-    table = [
-        {what: row} | {column: f"{rate:.4f}" for column, rate in zip(columns, by, strict=True)}
-        for row, by in zip(rows, rates, strict=True)
-    ]
+    tables = {
+        "click rates by position": [[f"{rate:.4f}" for rate in by] for by in rates],
+        "impressions by position": [[f"{count:,.0f}" for count in by] for by in shown],
+    }
     return Part(
         "click matrix",
         Section(
@@ -55,16 +55,9 @@ def click_matrix(material: Material) -> Part:
             text,
             drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
             tables=[
-                Table("click rates by position", table, folded=True),
-                Table("impressions by position", _counts(shown, rows, columns, what), folded=True),
+                Table.of_cells(name, what, dict(zip(rows, cells, strict=True)), columns, folded=True)
+                for name, cells in tables.items()
             ],
         ),
         {"groups": what, "rates": rates.tolist(), "singular_values": values.tolist()},
     )
-
-
-def _counts(shown: np.ndarray, rows: list[str], columns: list[str], what: str) -> list[dict[str, str]]:
-    return [
-        {what: row} | {column: f"{count:,.0f}" for column, count in zip(columns, by, strict=True)}
-        for row, by in zip(rows, shown, strict=True)
-    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ultr.pages import Badge, Point, Section, Table
+from dataclasses import replace
+
+from ultr.pages import Badge, Point, Section
 from ultr.reporting.material import Material
 from ultr.reporting.part import Part
 
@@ -18,7 +20,7 @@ def examination(material: Material) -> Part:
             finding.question,
             f"{finding.answer} {finding.advice}".strip(),
             Badge(str(finding.verdict), str(finding.verdict)),
-            [Table(table.title, table.rows, folded=True) for table in finding.tables],
+            [replace(table, folded=True) for table in finding.tables],
         )
         for finding in found.findings
     ]

@@ -10,10 +10,10 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable, file_name
+from ultr.experiments.findings import Findings, file_name
 from ultr.methods import load
 from ultr.methods.vectorization import Vectorization
-from ultr.pages import model_figures
+from ultr.pages import Table, model_figures
 
 NOTES = (
     "Angle: the direction of each position's observation embedding, in degrees from the mean base vector. Documents "
@@ -70,7 +70,7 @@ def embeddings(experiment: Experiment) -> Findings:
         ).figure
         for plane in found
     }
-    return Findings(experiment.spec.title, [TitledTable("angle by position", rows)], NOTES, content, drawn)
+    return Findings(experiment.spec.title, [Table("angle by position", rows)], NOTES, content, drawn)
 
 
 def _planes(experiment: Experiment) -> Iterator[Embedding]:

@@ -10,11 +10,11 @@ import torch
 
 from ultr.data import ragged
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
 from ultr.experiments.spec import tuples
 from ultr.methods import METHODS
 from ultr.methods.network import Shape
-from ultr.pages import model_figures
+from ultr.pages import Table, model_figures
 from ultr.train.stage import ScoreFunction
 
 LISTS, WARM_UP = 256, 10
@@ -60,7 +60,7 @@ def inference_time(experiment: Experiment) -> Findings:
     )
     milliseconds = {label: median * 1000 for label, median in medians.items()}
     figure = model_figures.bars(milliseconds, xlabel=f"milliseconds ({shape})")
-    return Findings(experiment.spec.title, [TitledTable(shape, rows)], NOTES, content, {"inference-time": figure})
+    return Findings(experiment.spec.title, [Table(shape, rows)], NOTES, content, {"inference-time": figure})
 
 
 @torch.no_grad()

@@ -9,12 +9,12 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.evaluation.judged import of_scores
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable, file_name
+from ultr.experiments.findings import Findings, file_name
 from ultr.experiments.store import Outcome
 from ultr.experiments.tables import spread
 from ultr.methods import load
 from ultr.methods.vectorization import Vectorization
-from ultr.pages import model_figures
+from ultr.pages import Table, model_figures
 
 MEASURE = "nDCG@10"
 NOTES = (
@@ -46,7 +46,7 @@ def projection(experiment: Experiment) -> Findings:
             title=f"{clicks} clicks, {contender.label}",
             ink="black",
         )
-    return Findings(experiment.spec.title, [TitledTable(MEASURE, rows)], NOTES, content, figures)
+    return Findings(experiment.spec.title, [Table(MEASURE, rows)], NOTES, content, figures)
 
 
 def _of_seed(outcomes: list[Outcome]) -> Doubles:

@@ -9,10 +9,11 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
 from ultr.experiments.tables import Row, figure, spread
 from ultr.experiments.trial import MEASURE, RANDOM, RIGHT, UNSURE, WRONG, Scores, Trial, is_default, trial_of
 from ultr.methods.vectorization import Vectorization
+from ultr.pages import Table
 
 LEVEL = 0.05
 NOTES = (
@@ -38,11 +39,11 @@ def selection(experiment: Experiment) -> Findings:
         if len(candidates) < 2:
             continue
         regrets = {clicks: [trial.regrets(candidates) for trial in found] for clicks, found in trials.items()}
-        tables.append(TitledTable(f"{title}: regret in {MEASURE}", _rows(regrets)))
+        tables.append(Table(f"{title}: regret in {MEASURE}", _rows(regrets)))
         content.append({"contest": title, "candidates": candidates, "regrets": regrets})
-    tables.append(TitledTable("which of two methods", _verdict_rows(trials)))
+    tables.append(Table("which of two methods", _verdict_rows(trials)))
     qualities = {clicks: [trial.quality for trial in found] for clicks, found in trials.items()}
-    tables.append(TitledTable(f"{MEASURE} of the candidates", _quality_rows(qualities)))
+    tables.append(Table(f"{MEASURE} of the candidates", _quality_rows(qualities)))
     whole: dict[str, Any] = {
         "contests": content,
         "qualities": qualities,

@@ -9,11 +9,11 @@ import numpy as np
 
 from ultr.experiments import tables
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
 from ultr.experiments.results import OURS, UPPER, Results
 from ultr.experiments.spec import REFERENCES
 from ultr.methods.vectorization import Vectorization
-from ultr.pages import model_figures
+from ultr.pages import Table, model_figures
 from ultr.pages.drawing import GREEN, GREY
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figu
             beside = next((other for other in ways if other is not results), None)
             rows = tables.rows(results, beside=beside, published=published)
             title = f"{results.clicks} clicks, weights chosen by {tables.CHOSEN_BY[results.validation]}"
-            written.append(TitledTable(title, rows, tables.best(results)))
+            written.append(Table(title, rows, bold=tables.best(results)))
             content.append({**results.as_json(), "paper": published})
     notes = list(_notes(settings[0][0], experiment))
     return Findings(experiment.spec.title, written, notes, content, figures)
