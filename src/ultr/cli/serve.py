@@ -9,7 +9,7 @@ import typer
 
 from ultr.errors import OptionError
 
-_LIMITS = "Limits"
+_LIMITS = "RequestLimits"
 
 
 def serve(
@@ -60,14 +60,14 @@ def serve(
 
     from ultr import checks
     from ultr.serving.features import Missing
-    from ultr.serving.limits import Limits
+    from ultr.serving.limits import RequestLimits
     from ultr.serving.server import serve as run
-    from ultr.serving.settings import Settings, read_token
+    from ultr.serving.settings import ServiceSettings, read_token
 
     token = read_token(token_file, os.environ)
     if no_token and token is not None:
         raise OptionError("--no-token contradicts --token-file or ULTR_TOKEN; leave one of them out")
-    limits = Limits(
+    limits = RequestLimits(
         body_bytes=int(checks.positive("max_body_mib", max_body_mib) * 2**20),
         all_body_bytes=int(checks.positive("max_all_bodies_mib", max_all_bodies_mib) * 2**20),
         queries=max_queries,
@@ -81,7 +81,7 @@ def serve(
         write_seconds=write_seconds,
         idle_seconds=idle_seconds,
     )
-    settings = Settings(
+    settings = ServiceSettings(
         host=host,
         port=port,
         token=token,

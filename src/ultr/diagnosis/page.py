@@ -46,7 +46,7 @@ def drawings_of(diagnosis: Diagnosis) -> dict[str, list[Drawing]]:
     curves = {each.estimator: (each.values, each.low, each.high) for each in bias.curves.curves if each.problem is None}
     found: dict[str, list[Drawing | None]] = {
         "click rates": [
-            log_figures.click_rates(each.name, each.levels, each.rates.band) for each in diagnosis.exposure.factors
+            log_figures.click_rates(each.name, each.levels, each.rates.band) for each in diagnosis.click_rates.factors
         ],
         "drift": [] if drift is None else [log_figures.rates_over_time(drift.period_names, drift.periods.band)],
         "scalar": [] if test is None else [_click_matrix(test)],

@@ -19,7 +19,7 @@ from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
 from ultr.pages import Table, model_figures
-from ultr.reporting import Material, models_of, report
+from ultr.reporting import ReportInputs, models_of, report
 from ultr.simulation.log import simulate
 
 FORMAT = "ultr demo 1"
@@ -113,12 +113,12 @@ def run(
         figure.savefig(draft / "demo.svg")
         figure.savefig(draft / "demo.png", dpi=150)
     say("writing the report ...")
-    material = Material(
+    inputs = ReportInputs(
         models=tuple(models_of(out)),
         log=log,
         log_name=str(Path(out) / "log"),
         judged=data.test,
         judged_name=f"the test part of {source}",
     )
-    report(material, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
+    report(inputs, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
     return result

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ultr.datasets.source import Source
 from ultr.errors import OptionError
-from ultr.experiments.board import Board
 from ultr.experiments.peers import PEERS
+from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run
 from ultr.experiments.spec import REFERENCES, Choice, Contender, DataSet, Spec
@@ -105,7 +105,7 @@ class Experiment:
         if kept:
             say(f"{len(kept)} of {len(runs)} runs are kept in {self.store.folder} already")
         if left:
-            run_all(left, self.store, Board(runs, kept, workers=workers), workers=workers)
+            run_all(left, self.store, ProgressTable(runs, kept, workers=workers), workers=workers)
 
     def outcomes(self, contender: Contender, clicks: str, validation: Choice) -> list[Outcome]:
         """What the runs of a ranker left."""

@@ -81,7 +81,7 @@ class Found:
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
-    shared = scene_of(run)
+    shared = data_of(run)
     test = shared.splits.test
     method = run.contender.method
     if method == "ranking-svm":
@@ -111,7 +111,7 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class SimulatedData:
     """What the runs of one seed and click setting share."""
 
     splits: Splits
@@ -139,13 +139,13 @@ class Scene:
         return click_rate_propensities(log)
 
 
-def scene_of(run: Run) -> Scene:
+def data_of(run: Run) -> SimulatedData:
     """The data and clicks of a run."""
-    return scene(run.source, run.clicks, run.simulation, run.seed)
+    return simulated_data(run.source, run.clicks, run.simulation, run.seed)
 
 
 @lru_cache(maxsize=1)
-def scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Scene:
+def simulated_data(source: Source, clicks: str, simulation: Simulation, seed: int) -> SimulatedData:
     """What is shared by the runs of a seed and click setting; the last one that was asked for is kept."""
     splits, model = source.read(), click_model(clicks)
     started = time.perf_counter()
@@ -161,4 +161,4 @@ def scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Sce
         pairs=simulation.pairs,
         seed=seed,
     )
-    return Scene(splits, model, simulation, seed, svm, svm_seconds, log)
+    return SimulatedData(splits, model, simulation, seed, svm, svm_seconds, log)

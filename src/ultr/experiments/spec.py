@@ -31,7 +31,7 @@ Analysis: TypeAlias = Literal[
 ]
 
 
-class _Table(BaseModel):
+class _TomlTable(BaseModel):
     """A table of the file; a key that it does not know is refused with the nearest one named."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,7 +45,7 @@ class _Table(BaseModel):
         return content
 
 
-class Simulation(_Table):
+class Simulation(_TomlTable):
     """How clicks are simulated."""
 
     impressions: int = Field(default=1_000_000, ge=1)
@@ -60,7 +60,7 @@ class Simulation(_Table):
     """The impressions of a second log with random rankings, as a share of the first, for who asks for it."""
 
 
-class Contender(_Table):
+class Contender(_TomlTable):
     """A ranker in the experiment."""
 
     method: str
@@ -113,7 +113,7 @@ class Contender(_Table):
         ]
 
 
-class DataSet(_Table):
+class DataSet(_TomlTable):
     """What is special about a data set."""
 
     queries: int | None = Field(default=None, ge=10)
@@ -126,7 +126,7 @@ class DataSet(_Table):
     """Options that all peers share on this data set."""
 
 
-class Spec(_Table):
+class Spec(_TomlTable):
     """An experiment."""
 
     title: str

@@ -26,7 +26,7 @@ from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
 from ultr.preparation.pairs import clicked_together
 from ultr.preparation.reasons import KEPT
-from ultr.preparation.rows import rows_of, shape_of
+from ultr.preparation.rows import row_format, rows_of
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally
 from ultr.preparation.times import names as names_of
@@ -90,10 +90,10 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     asked = options.named()
     table, elsewhere = ubi_rows(engine, log, asked.taken_along()) if options.ubi else (open_table(engine, log), 0)
     inline = replace(asked, features=()) if options.features_from is not None else asked
-    shape = shape_of(engine, table, inline.found_in(table.columns, what=source), what=source)
-    columns = shape.columns
+    layout = row_format(engine, table, inline.found_in(table.columns, what=source), what=source)
+    columns = layout.columns
     time = None if columns.time is None else time_of(engine, table, columns.time, what=source)
-    rows = engine.keep("log_rows", rows_of(table, shape, time=time))
+    rows = engine.keep("log_rows", rows_of(table, layout, time=time))
     rows_read, clicks_read = _counted(engine, rows, columns, source)
     labels = None if columns.label is None else labels_of(engine, rows, columns.label, what=source)
 
@@ -131,7 +131,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     )
     _check_use(collapsed, source, columns, tallies["rows"], reasons)
     if folder is not None:
-        start = 1 if shape.pages else columns.positions_from
+        start = 1 if layout.pages else columns.positions_from
         rejected = faults.with_reasons(aside, columns.factors, positions_from=start)
         faults.write_rows(engine, rejected, folder / "rejected.parquet")
         faults.write_rows(
@@ -143,7 +143,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         source=source,
         engine=engine.name,
         columns=replace(columns, features=()),
-        one_row_a_page=shape.pages,
+        one_row_a_page=layout.pages,
         pages=Tally(pages_read, pages_kept),
         empty_pages=pages_kept - faults.clicked_pages(engine, settled),
         reasons=reasons,

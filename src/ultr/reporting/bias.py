@@ -12,9 +12,9 @@ from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
-from ultr.reporting.material import Material
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Embeddings, colours
-from ultr.reporting.part import Part
+from ultr.reporting.report_section import ReportSection
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
@@ -26,11 +26,11 @@ ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""
 
 
-def bias(material: Material) -> Part:
+def bias(inputs: ReportInputs) -> ReportSection:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
-    subject = material.subject
-    by_model = colours(material.models)
-    sample = None if material.log is None else _sample(material.log)
+    subject = inputs.subject
+    by_model = colours(inputs.models)
+    sample = None if inputs.log is None else _sample(inputs.log)
     drawings: list[Drawing | None] = []
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def bias(material: Material) -> Part:
     for name, names in subject.ranker.factors_:
         columns: dict[str, Doubles] = {}
         if sample is not None:
-            rivals = [model for model in material.click_models if (name, names) in model.ranker.factors_]
+            rivals = [model for model in inputs.click_models if (name, names) in model.ranker.factors_]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
@@ -71,25 +71,25 @@ def bias(material: Material) -> Part:
         if columns:
             tables.append(Table(f"numbers by {name}", rows, folded=True))
         numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
-    return Part("bias", _section(material, drawings, tables, differ=differ), numbers)
+    return ReportSection("bias", _section(inputs, drawings, tables, differ=differ), numbers)
 
 
-def _section(material: Material, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
+def _section(inputs: ReportInputs, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
     title = "What was learned about bias?"
-    if not material.subject.ranker.factors_:
-        return Section(title, f"{material.subject.name} learned from labels, so it knows no bias factor.")
+    if not inputs.subject.ranker.factors_:
+        return Section(title, f"{inputs.subject.name} learned from labels, so it knows no bias factor.")
     text = ""
-    if material.log is not None:
+    if inputs.log is not None:
         text = (
             "How many times as many clicks the same documents get under each level as under the first, by what each "
             "model learned. A flat line at 1 is a model that knows no bias."
         )
         if differ:
             text += (
-                f" For {material.subject.name} this depends on the document, which one number for each level cannot "
+                f" For {inputs.subject.name} this depends on the document, which one number for each level cannot "
                 "say: its documents are also shown in thirds by score."
             )
-    advice = "" if material.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
+    advice = "" if inputs.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
     return Section(title, text, advice, drawings=[each for each in drawings if each is not None], tables=tables)
 
 

@@ -7,24 +7,24 @@ import numpy as np
 from ultr.bias.factorization import fit_rank_one, raw_rates
 from ultr.bias.relevance_groups import group_table, score_groups
 from ultr.pages import Section, Table, log_figures
-from ultr.reporting.material import Material
-from ultr.reporting.part import Part
+from ultr.reporting.inputs import ReportInputs
+from ultr.reporting.report_section import ReportSection
 
 GROUPS = 5
 
 
-def click_matrix(material: Material) -> Part:
+def click_matrix(inputs: ReportInputs) -> ReportSection:
     """The matrix by the log's grades, or by groups of the subject's scores, with its singular values."""
     title = "The click matrix"
-    log = material.log
+    log = inputs.log
     if log is None:
-        return Part("click matrix", Section(title, advice="This needs the log: give --log FOLDER."), {})
+        return ReportSection("click matrix", Section(title, advice="This needs the log: give --log FOLDER."), {})
     graded = log.grades is not None and bool((log.grades.values[log.documents] >= 0).any())
     if log.grades is not None and graded:
         groups, names, what = log.grades.values[log.documents], list(log.grades.levels), "grade"
     else:
         weights = np.repeat(log.impressions, log.lengths)
-        groups, what = score_groups(material.scores[log.documents], weights, count=GROUPS), "score group"
+        groups, what = score_groups(inputs.scores[log.documents], weights, count=GROUPS), "score group"
         names = [str(number + 1) for number in range(int(groups.max()) + 1)]
     clicks, shown = (table.astype(np.float64) for table in group_table(log, groups))
     kept, places = np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0))
@@ -37,7 +37,7 @@ def click_matrix(material: Material) -> Part:
         "Groups are the grades that a judge gave the documents"
         if graded
         else "The log has no grades, so groups are fifths of the impressions, from the lowest to the highest scores of "
-        f"{material.subject.name}"
+        f"{inputs.subject.name}"
     )
     text = (
         f"{source}. If clicks were relevance times observation, two numbers, all singular values but the first would "
@@ -48,7 +48,7 @@ def click_matrix(material: Material) -> Part:
         "click rates by position": [[f"{rate:.4f}" for rate in by] for by in rates],
         "impressions by position": [[f"{count:,.0f}" for count in by] for by in shown],
     }
-    return Part(
+    return ReportSection(
         "click matrix",
         Section(
             title,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ultr.pages import Section, Table
-from ultr.reporting.material import Material
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.part import Part
 from ultr.reporting.provenance import facts_of, misfits
+from ultr.reporting.report_section import ReportSection
 
 OWN = ("weights",)
 """What is never the same and says nothing."""
 
 
-def differences(material: Material, second: Model) -> Part:
+def differences(inputs: ReportInputs, second: Model) -> ReportSection:
     """Options and data in which the subject and another differ, and, folded, those in which they do not."""
-    first = material.subject
+    first = inputs.subject
     facts = facts_of(first), facts_of(second)
     names = [name for name in dict.fromkeys([*facts[0], *facts[1]]) if name not in OWN]
     other = [name for name in names if facts[0].get(name) != facts[1].get(name)]
@@ -30,8 +30,8 @@ def differences(material: Material, second: Model) -> Part:
     )
     if not rows:
         data += " They differ in nothing that decides training."
-    return Part(
+    return ReportSection(
         "differences",
-        Section("What differs?", data, " ".join([*misfits(material), *material.missing]), tables=tables),
+        Section("What differs?", data, " ".join([*misfits(inputs), *inputs.missing]), tables=tables),
         {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
     )

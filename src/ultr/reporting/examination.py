@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ultr.pages import Badge, Point, Section
-from ultr.reporting.material import Material
-from ultr.reporting.part import Part
+from ultr.reporting.inputs import ReportInputs
+from ultr.reporting.report_section import ReportSection
 
 
-def examination(material: Material) -> Part:
+def examination(inputs: ReportInputs) -> ReportSection:
     """The verdict on each question about the log."""
     title = "What does the doctor say of the log?"
-    found = material.diagnosis
+    found = inputs.diagnosis
     if found is None:
-        return Part("examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {})
+        return ReportSection(
+            "examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {}
+        )
     points = [
         Point(
             finding.question,
@@ -25,6 +27,6 @@ def examination(material: Material) -> Part:
         for finding in found.findings
     ]
     section = Section(
-        title, found.headline, points=points, commands=[f"ultr doctor {material.log_name} --html doctor.html"]
+        title, found.headline, points=points, commands=[f"ultr doctor {inputs.log_name} --html doctor.html"]
     )
-    return Part("examination", section, found.as_json())
+    return ReportSection("examination", section, found.as_json())

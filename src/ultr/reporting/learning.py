@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from ultr.pages import Drawing, Section, Table, model_figures
-from ultr.reporting.material import Material
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model, colours
-from ultr.reporting.part import Part
+from ultr.reporting.report_section import ReportSection
 
 
-def learning(material: Material) -> Part:
+def learning(inputs: ReportInputs) -> ReportSection:
     """The learning curves of all models, those of one stage in one chart."""
-    stages = list(dict.fromkeys(record.stage for model in material.models for record in model.ranker.history_))
-    by_model = colours(material.models)
+    stages = list(dict.fromkeys(record.stage for model in inputs.models for record in model.ranker.history_))
+    by_model = colours(inputs.models)
     drawings: list[Drawing] = []
     for stage in stages:
         losses, values = {}, {}
-        for model in material.models:
+        for model in inputs.models:
             records = [record for record in model.ranker.history_ if record.stage == stage]
             steps = [record.step for record in records]
             if records:
@@ -26,20 +26,20 @@ def learning(material: Material) -> Part:
         title = f"stage “{stage}”"
         drawings.append(model_figures.learning_curves(losses, by_model, title=title, ylabel="training loss"))
         if values:
-            ylabel = _value_name(material)
+            ylabel = _value_name(inputs)
             drawings.append(model_figures.learning_curves(values, by_model, title=title, ylabel=ylabel, best=True))
-    rows = [row for model in material.models for row in _rows(model)]
-    return Part(
+    rows = [row for model in inputs.models for row in _rows(model)]
+    return ReportSection(
         "learning",
         Section(
             "How training went",
             text="Each stage of training has a chart of its own; a ring marks its highest validation value."
-            if any(record.value is not None for model in material.models for record in model.ranker.history_)
+            if any(record.value is not None for model in inputs.models for record in model.ranker.history_)
             else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
             drawings=drawings,
             tables=[Table("stages", rows, folded=True)] if rows else [],
         ),
-        {model.name: [vars(record) for record in model.ranker.history_] for model in material.models},
+        {model.name: [vars(record) for record in model.ranker.history_] for model in inputs.models},
     )
 
 
@@ -63,9 +63,9 @@ def _rows(model: Model) -> list[dict[str, str]]:
     return rows
 
 
-def _value_name(material: Material) -> str:
+def _value_name(inputs: ReportInputs) -> str:
     """What validation measured, where all models say the same."""
-    kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in material.models}
+    kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in inputs.models}
     if kinds == {"clicks"}:
         return "minus held-out loss"
     return "validation nDCG@10" if not kinds & {None, "clicks", "none"} else "validation value"

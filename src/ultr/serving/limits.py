@@ -8,7 +8,7 @@ from ultr import checks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RequestLimits:
     """Sizes, counts and times; whoever exceeds one is told which."""
 
     body_bytes: int = 8 * 2**20

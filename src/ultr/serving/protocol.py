@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ultr.serving import logs
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.metrics import Metrics
 from ultr.serving.refusal import Refusal, try_later
 
@@ -23,7 +23,7 @@ _FRAMING = 8
 class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits on connections, headers, and clients that do not read their answers."""
 
-    def __init__(self, *, limits: Limits, metrics: Metrics, **arguments: Any) -> None:
+    def __init__(self, *, limits: RequestLimits, metrics: Metrics, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._limits = limits
         self._metrics = metrics

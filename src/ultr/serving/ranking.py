@@ -14,13 +14,13 @@ from pydantic_core import to_json
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
 from ultr.serving.features import Missing, Place, matrix, refusal
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankResponse:
     """An answer and how much was asked."""
 
     content: bytes
@@ -28,7 +28,7 @@ class Ranking:
     candidates: int
 
 
-def rank(body: bytes, scorer: Scorer, *, limits: Limits, missing: Missing = "refuse") -> Ranking:
+def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing = "refuse") -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`."""
     queries = _parse(body).queries
     sizes = [len(query.candidates) for query in queries]
@@ -42,7 +42,7 @@ def rank(body: bytes, scorer: Scorer, *, limits: Limits, missing: Missing = "ref
     answers = [
         _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
     ]
-    return Ranking(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
+    return RankResponse(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
 
 
 def _parse(body: bytes) -> RankRequest:
@@ -65,7 +65,7 @@ def _parse(body: bytes) -> RankRequest:
     )
 
 
-def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
+def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
     if len(sizes) > limits.queries:
         raise Refusal(
             422,

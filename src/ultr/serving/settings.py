@@ -11,7 +11,7 @@ from pathlib import Path
 from ultr import checks
 from ultr.errors import DataError, OptionError
 from ultr.serving.features import Missing
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 
 TOKEN_VARIABLE = "ULTR_TOKEN"
 SHORTEST_TOKEN = 16
@@ -19,7 +19,7 @@ LOG_LEVELS = ("debug", "info", "warning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Everything but the model."""
 
     host: str = "127.0.0.1"
@@ -40,7 +40,7 @@ class Settings:
     shutdown_seconds: float = 30.0
     """For requests that have begun, after the signal to stop."""
     log_level: str = "info"
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:
         if not 0 <= checks.integer("port", self.port, at_least=0) < 2**16:

@@ -20,7 +20,7 @@ MAIN = "nDCG@10"
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ReportInputs:
     """Models with what they can be measured on; log and judged lists must have the features of the models."""
 
     models: tuple[Model, ...]

@@ -21,13 +21,13 @@ class FactorRates:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class ClickRates:
     """Click rates by each bias factor, position first."""
 
     factors: tuple[FactorRates, ...]
 
     @classmethod
-    def of(cls, log: ClickLog) -> Exposure:
+    def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
         return cls(
             tuple(FactorRates(f.name, f.levels, click_rates(log, f.values, count=len(f.levels))) for f in log.factors)

@@ -27,13 +27,13 @@ _GROUPS = {
 
 
 @dataclass(frozen=True)
-class Dimension:
+class BiasDimension:
     """The test of the examination hypothesis, and what follows from it."""
 
     scalar: ScalarTest
 
     @classmethod
-    def of(cls, log: ClickLog, *, scores: Doubles | None = None, draws: int = 199, seed: int = 0) -> Dimension:
+    def of(cls, log: ClickLog, *, scores: Doubles | None = None, draws: int = 199, seed: int = 0) -> BiasDimension:
         """The test of a log: by its grades if it has some, else by scores, else by clicks alone."""
         labels = None if log.grades is None else log.grades.values.astype(np.int64)
         return cls(scalar_test(log, labels=labels, scores=scores, samples=draws, seed=seed))

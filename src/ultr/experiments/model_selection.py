@@ -15,7 +15,7 @@ from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import HELD_OUT, Scene, scene_of
+from ultr.experiments.run import HELD_OUT, SimulatedData, data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -40,7 +40,7 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Trial:
+class ModelSelection:
     """What one log says about the candidates trained on it, and what the labels say."""
 
     quality: Scores
@@ -68,11 +68,11 @@ def is_default(contender: Contender) -> bool:
     return bool(contender.options.get("dimension", Vectorization.dimension) == Vectorization.dimension)
 
 
-def trial_of(outcomes: Sequence[Outcome]) -> Trial:
-    """The trial of the rankers of one seed, fold and click setting."""
-    scene = scene_of(outcomes[0].run)
-    trained, queries = scene.split()
-    pages = simulate_more(trained, scene.splits.train, scene.model, share=HELD_OUT / (1 - HELD_OUT), seed=scene.seed)
+def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
+    """All criteria on the rankers of one seed, fold and click setting."""
+    shared = data_of(outcomes[0].run)
+    trained, queries = shared.split()
+    pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=shared.seed)
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
     measure = outcomes[0].run.measures.index(MEASURE)
     criteria: dict[str, Scores] = {}
@@ -85,7 +85,7 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
         criteria[f"{IN_LISTS}, {where}"] = {
             label: float(fit.list_totals.sum() / fit.clicks.sum()) for label, fit in fits.items()
         }
-        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, scene, log).items()}
+        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, shared, log).items()}
         by_dimension = {
             each.dimension_: (label, each.click_shares)
             for label, each in rankers.items()
@@ -96,19 +96,19 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
             chosen[f"{AUTO}, {where}"] = by_dimension[best][0]
     values = {outcome.run.contender.label: outcome.values[measure] for outcome in outcomes}
     methods = {outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)}
-    return Trial(
+    return ModelSelection(
         quality={label: float(np.nanmean(each)) for label, each in values.items()},
         criteria=criteria,
         chosen=chosen,
-        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, scene, queries),
-        rank_p_value=Assumption.of_log(scene.log, seed=scene.seed).p_value,
+        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, shared, queries),
+        rank_p_value=Assumption.of_log(shared.log, seed=shared.seed).p_value,
     )
 
 
-def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> dict[str, Scores]:
+def _values(rankers: Mapping[str, Estimator], shared: SimulatedData, log: ClickLog) -> dict[str, Scores]:
     """Counterfactual values on a log; none where the swaps do not tell the propensities."""
     try:
-        theta = estimate_propensities(scene.log)
+        theta = estimate_propensities(shared.log)
     except DataError:
         return {}
     valuations = {
@@ -133,7 +133,7 @@ def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> di
 
 
 def _verdicts(
-    rankers: Mapping[str, Estimator], values: Mapping[str, Doubles], scene: Scene, log: ClickLog
+    rankers: Mapping[str, Estimator], values: Mapping[str, Doubles], shared: SimulatedData, log: ClickLog
 ) -> dict[str, list[str]]:
     """What intervals on held-out queries say about each pair that labels tell apart."""
     evidence = Evidence.of(log)
@@ -143,7 +143,7 @@ def _verdicts(
     }
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     try:
-        theta = ResampledPropensities.of_log(scene.log, samples=RESAMPLES, seed=scene.seed)
+        theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=shared.seed)
     except DataError:
         theta = None
     names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)

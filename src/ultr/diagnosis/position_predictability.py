@@ -14,15 +14,15 @@ STRONG, VERY_STRONG = 0.5, 0.9
 
 
 @dataclass(frozen=True)
-class Entanglement:
+class PositionPredictability:
     """How well position is told from features, or why that is not known."""
 
     predictability: Predictability | None
     problem: str
 
     @classmethod
-    def of(cls, log: ClickLog, *, seed: int = 0) -> Entanglement:
-        """The entanglement of a log; not known for one without features."""
+    def of(cls, log: ClickLog, *, seed: int = 0) -> PositionPredictability:
+        """The predictability of positions in a log; not known for one without features."""
         if not log.features.shape[1]:
             return cls(None, "the log has no features")
         try:

@@ -18,7 +18,7 @@ from ultr.experiments.run import Run
 from ultr.experiments.store import Outcome
 
 
-class Board:
+class ProgressTable:
     """Shows how far the runs are, on standard error; a line for each finished run where that is no terminal."""
 
     def __init__(self, runs: Sequence[Run], outcomes: Sequence[Outcome], *, workers: int) -> None:
