@@ -21,7 +21,7 @@ Data = Annotated[
     str,
     typer.Option(
         help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
-        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file.",
+        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file."
     ),
 ]
 Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]

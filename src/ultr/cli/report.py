@@ -29,8 +29,7 @@ def report(
         typer.Option(help="Folder of the click log; by default that of the training, if it is still there."),
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file."),
+        str | None, typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file.")
     ] = None,
     fold: Annotated[int | None, typer.Option(help="Which fold of --data; by default that of the training.")] = None,
     against: Annotated[

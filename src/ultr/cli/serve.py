@@ -9,7 +9,7 @@ import typer
 
 from ultr.errors import OptionError
 
-_LIMITS = "RequestLimits"
+_LIMITS = "Limits"
 
 
 def serve(

@@ -29,8 +29,7 @@ def simulate(
     rankings: Annotated[int, typer.Option(help="Shown lists a query.")] = 1,
     noise: Annotated[float, typer.Option(help="How much the rankings of a query differ; 0 is not at all.")] = 0.0,
     pairs: Annotated[
-        bool,
-        typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs."),
+        bool, typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs.")
     ] = False,
     settings: options.Set = None,
     seed: options.Seed = 0,

@@ -190,12 +190,7 @@ def _propensities(path: Path) -> tuple[float, ...]:
 def _summary(stage: str, history: list[Record]) -> dict[str, Any]:
     records = [record for record in history if record.stage == stage]
     values = [record.value for record in records if record.value is not None]
-    return {
-        "stage": stage,
-        "steps": records[-1].step,
-        "loss": records[-1].loss,
-        "best": max(values, default=None),
-    }
+    return {"stage": stage, "steps": records[-1].step, "loss": records[-1].loss, "best": max(values, default=None)}
 
 
 def _clicks(

@@ -49,7 +49,5 @@ class DynamicBayesian(ExaminationChain):
         click = relevance(grades, max_label=max_label, noise=self.noise)
         satisfied = self.satisfaction * relevance(grades, max_label=max_label)
         return Chain(
-            click,
-            after_click=self.persistence * (1 - satisfied),
-            after_skip=np.full_like(click, self.persistence),
+            click, after_click=self.persistence * (1 - satisfied), after_skip=np.full_like(click, self.persistence)
         )

@@ -9,6 +9,7 @@ import numpy as np
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.metrics.intervals import Interval
 from ultr.pages import Table
 
 BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
@@ -111,14 +112,11 @@ class PositionBias:
         return [
             {
                 "position": level,
-                **{
-                    curve.estimator: f"{curve.values[row]:.3f}\n{_bounds(curve.low[row], curve.high[row])}"
-                    for curve in usable
-                },
+                **{curve.estimator: _cell(curve.values[row], curve.low[row], curve.high[row]) for curve in usable},
             }
             for row, level in enumerate(self.positions)
         ]
 
 
-def _bounds(low: float, high: float) -> str:
-    return "" if np.isnan(low) else f"{low:.3f}-{high:.3f}".replace("0.", ".")
+def _cell(value: float, low: float, high: float) -> str:
+    return f"{value:.3f}" if np.isnan(low) else Interval(value, low, high).text("\n")

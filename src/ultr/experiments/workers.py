@@ -72,10 +72,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end with this block, however it ends."""
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_prepare,
-        initargs=(os.getpid(),),
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),)
     )
     try:
         yield pool

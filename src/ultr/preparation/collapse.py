@@ -87,5 +87,20 @@ def collapse(engine: Engine, rows: Any, *, factors: list[str], name: str, period
     return Collapsed(pages, members, engine.keep(f"{name}_shown", shown), begins)
 
 
+def clicked_together(engine: Engine, rows: Any, raw: Collapsed, final: Collapsed) -> Any:
+    """How many pages have both of two documents clicked: page (the list), first, second (positions) and both."""
+    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "document")
+    clicked = clicked.join(raw.members, "page")
+    last = final.members.select(list="page", last="list")
+    clicked = clicked.join(last, "list").select("page", "last", "document")
+    kept = final.shown.select(last="page", document="document", position="position")
+    clicked = clicked.join(kept, ["last", "document"]).select("page", "last", "position")
+    clicked = engine.keep("clicked", clicked)
+    others = clicked.view()
+    both = clicked.join(others, [clicked.page == others.page, clicked.position < others.position])
+    both = both.select(page=clicked.last, first=clicked.position, second=others.position)
+    return both.group_by("page", "first", "second").agg(both=both.count())
+
+
 def _bits(cells: Any) -> Any:
     return cells.hash().cast("int64") & _BITS

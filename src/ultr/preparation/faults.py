@@ -68,7 +68,7 @@ def settled(rows: Any, raw: Collapsed, lists: Any, final: Collapsed) -> Any:
 def clicked_pages(engine: Engine, rows: Any) -> int:
     """How many pages have a click on a row that is kept."""
     clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page").distinct()
-    return int(engine.row(clicked.count().name("pages").as_table())["pages"])
+    return engine.count(clicked)
 
 
 def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:

@@ -93,17 +93,11 @@ class Options:
 
     def named(self) -> Columns:
         """The columns as far as they are named."""
-        impression = (self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ())
+        single = ("query", "document", "position", "click", "time", "label", "positions_from")
         return (Columns() if self.columns is None else read_columns(self.columns)).with_given(
-            query=self.query,
-            document=self.document,
-            position=self.position,
-            click=self.click,
-            impression=impression,
-            time=self.time,
-            label=self.label,
+            **{name: getattr(self, name) for name in single},
+            impression=(self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ()),
             unjudged=tuple(written(each) for each in self.unjudged),
             factors=tuple(self.factors),
             features=tuple(self.features),
-            positions_from=self.positions_from,
         )

@@ -44,22 +44,6 @@ NOT_FINITE = Reason(104, "NaN in the features")
 NO_FEATURES = Reason(105, "no features")
 CONFLICT = Reason(106, "conflicting features")
 
-REASONS = (
-    NO_QUERY,
-    TWO_QUERIES,
-    LENGTHS,
-    NO_POSITION,
-    BELOW_ONE,
-    TOO_FAR,
-    TWICE,
-    ONE_POSITION,
-    NO_TIME,
-    NO_IMPRESSION,
-    NO_DOCUMENT,
-    CLICK,
-    NOT_FINITE,
-    NO_FEATURES,
-    CONFLICT,
-)
+REASONS = tuple(each for each in list(globals().values()) if isinstance(each, Reason))
 LAST_OF_PAGES = _FIRST_OF_ROWS - 1
 """Codes from 1 to this are faults of whole pages."""

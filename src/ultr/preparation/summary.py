@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,11 @@ class PutAside:
     pages: int
     """Pages put aside whole for it; where only the row goes, the pages it was on."""
     whole_page: bool
+
+
+def in_words(reasons: Sequence[PutAside]) -> str:
+    """Each reason with the rows it cost."""
+    return ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
 
 
 @dataclass(frozen=True)
@@ -92,30 +98,9 @@ class Summary:
 
     def sentence(self) -> str:
         """What was put aside, in one line."""
-        parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in self.reasons)
-        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({parts})"
+        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})"
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {
-            "source": self.source,
-            "engine": self.engine,
-            "columns": self.columns.as_json(),
-            "one_row_a_page": self.one_row_a_page,
-            "rows": self.rows.as_json(),
-            "pages": self.pages.as_json(),
-            "clicks": self.clicks.as_json(),
-            "empty_pages": self.empty_pages,
-            "reasons": [asdict(each) for each in self.reasons],
-            "factors": [asdict(each) for each in self.factors],
-            "lists": self.lists,
-            "queries": self.queries,
-            "documents": self.documents,
-            "features": self.features,
-            "periods": list(self.periods),
-            "grades": list(self.grades),
-            "judged": self.judged,
-            "conflicting_labels": self.conflicting_labels,
-            "clicks_elsewhere": self.clicks_elsewhere,
-            "collapse_ratio": round(self.collapse_ratio, 4),
-        }
+        tallies = {name: getattr(self, name).as_json() for name in ("rows", "pages", "clicks")}
+        return asdict(self) | tallies | {"collapse_ratio": round(self.collapse_ratio, 4)}

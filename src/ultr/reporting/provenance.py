@@ -1,4 +1,4 @@
-"""What was trained on what, and how to do it again."""
+"""What was trained on what, what two models differ in, and how to do it again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ultr.version import __version__
 
 MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
 """What is shown at once; the rest is folded."""
+OWN = ("weights",)
+"""What is never the same and says nothing."""
 SHORT = 12
 """So many letters of a fingerprint are enough to tell two apart."""
 
@@ -79,6 +81,31 @@ def facts_of(model: Model) -> dict[str, str]:
     return facts | {
         f"version of {name}" if name != "threads" else name: text for name, text in manifest.versions.items()
     }
+
+
+def differences(inputs: ReportInputs, second: Model) -> ReportSection:
+    """Options and data in which the subject and another differ, and, folded, those in which they do not."""
+    first = inputs.subject
+    facts = facts_of(first), facts_of(second)
+    names = [name for name in dict.fromkeys([*facts[0], *facts[1]]) if name not in OWN]
+    other = [name for name in names if facts[0].get(name) != facts[1].get(name)]
+    rows = [{"": name, first.name: facts[0].get(name, ""), second.name: facts[1].get(name, "")} for name in other]
+    same = [{"": name, "both": facts[0][name]} for name in names if name not in other]
+    tables = [Table("what differs", rows)] if rows else []
+    if same:
+        tables.append(Table("what is the same", same, folded=True))
+    data = (
+        "They learned from the same data."
+        if first.manifest.data_fingerprint == second.manifest.data_fingerprint
+        else "They learned from different data."
+    )
+    if not rows:
+        data += " They differ in nothing that decides training."
+    return ReportSection(
+        "differences",
+        Section("What differs?", data, " ".join([*misfits(inputs), *inputs.missing]), tables=tables),
+        {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
+    )
 
 
 def reproduction(inputs: ReportInputs, command: str) -> ReportSection:

@@ -8,14 +8,13 @@ from typing import Any
 from ultr.pages import Page
 from ultr.reporting.bias import bias
 from ultr.reporting.click_matrix import click_matrix
-from ultr.reporting.differences import differences
 from ultr.reporting.examination import examination
 from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.learning import learning
 from ultr.reporting.model import Model
 from ultr.reporting.orders import orders
 from ultr.reporting.plane import plane
-from ultr.reporting.provenance import provenance, reproduction
+from ultr.reporting.provenance import differences, provenance, reproduction
 from ultr.reporting.quality import quality
 from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__

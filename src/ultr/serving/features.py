@@ -87,11 +87,7 @@ def refusal(queries: Sequence[Query], place: Place, reason: str, fault: str, *, 
     candidate = query.candidates[place.candidate]
     who = f"candidate {place.candidate}{_called(candidate.id)} of query {place.query}{_called(query.id)}"
     where = Where(
-        query=place.query,
-        query_id=query.id,
-        candidate=place.candidate,
-        candidate_id=candidate.id,
-        feature=feature,
+        query=place.query, query_id=query.id, candidate=place.candidate, candidate_id=candidate.id, feature=feature
     )
     return Refusal(422, reason, f"{who} {fault}", where=where)
 

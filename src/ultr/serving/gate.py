@@ -145,8 +145,6 @@ class Exchange:
         if self.status:
             return
         self.reason = refusal.reason
-        content = refusal.content()
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **refusal.headers}
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        raw = [(name.lower().encode(), value.encode()) for name, value in refusal.all_headers().items()]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-        await self.send({"type": "http.response.body", "body": content})
+        await self.send({"type": "http.response.body", "body": refusal.content()})

@@ -128,16 +128,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._metrics.requests.labels("other", refusal.status).inc()
         self._metrics.refused.labels(refusal.reason).inc()
         logs.write("refused", status=refusal.status, reason=refusal.reason)
-        content = refusal.content()
-        headers = {
-            "content-type": "application/json",
-            "content-length": str(len(content)),
-            "connection": "close",
-            **refusal.headers,
-        }
+        headers = refusal.all_headers() | {"connection": "close"}
         lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode() + content)
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + refusal.content())
         self.transport.close()
         self.loop.call_later(self._limits.write_seconds, self._cut)
 

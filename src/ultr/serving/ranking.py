@@ -124,10 +124,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> None:
     for key, _ in pairs:
         if key in seen:
             raise Refusal(
-                422,
-                "same_key",
-                f"an object has the key {key[:60]!r} twice; give it once",
-                where=Where(field=key[:200]),
+                422, "same_key", f"an object has the key {key[:60]!r} twice; give it once", where=Where(field=key[:200])
             )
         seen.add(key)
 

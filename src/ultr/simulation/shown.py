@@ -31,13 +31,7 @@ class ShownLists:
 
 
 def shown_lists(
-    scores: Doubles,
-    offsets: Integers,
-    *,
-    positions: int = 10,
-    rankings: int = 1,
-    noise: float = 0.0,
-    seed: int = 0,
+    scores: Doubles, offsets: Integers, *, positions: int = 10, rankings: int = 1, noise: float = 0.0, seed: int = 0
 ) -> ShownLists:
     """The top documents of each query by score, `rankings` times over.
 
