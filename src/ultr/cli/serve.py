@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ultr.errors import OptionError
 
-_LIMITS = "Limits"
+
+def _limit(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Limits")
 
 
 def serve(
@@ -34,22 +36,18 @@ def serve(
     ] = 0.0,
     shutdown_seconds: Annotated[float, typer.Option(help="Time for requests that have begun when it stops.")] = 30.0,
     log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
-    max_body_mib: Annotated[float, typer.Option(help="Size of a request, in MiB.", rich_help_panel=_LIMITS)] = 8.0,
-    max_all_bodies_mib: Annotated[
-        float, typer.Option(help="Size of all requests at a time, in MiB.", rich_help_panel=_LIMITS)
-    ] = 256.0,
-    max_queries: Annotated[int, typer.Option(help="Queries a request.", rich_help_panel=_LIMITS)] = 100,
-    max_candidates: Annotated[int, typer.Option(help="Candidates a query.", rich_help_panel=_LIMITS)] = 2_000,
-    max_all_candidates: Annotated[int, typer.Option(help="Candidates a request.", rich_help_panel=_LIMITS)] = 10_000,
-    max_requests: Annotated[int, typer.Option(help="Requests being answered at once.", rich_help_panel=_LIMITS)] = 64,
-    max_connections: Annotated[int, typer.Option(help="Open connections.", rich_help_panel=_LIMITS)] = 512,
-    header_seconds: Annotated[float, typer.Option(help="Time to send headers.", rich_help_panel=_LIMITS)] = 10.0,
-    body_seconds: Annotated[float, typer.Option(help="Time to send a body.", rich_help_panel=_LIMITS)] = 10.0,
-    score_seconds: Annotated[float, typer.Option(help="Time to answer.", rich_help_panel=_LIMITS)] = 5.0,
-    write_seconds: Annotated[float, typer.Option(help="Time to take an answer.", rich_help_panel=_LIMITS)] = 10.0,
-    idle_seconds: Annotated[
-        float, typer.Option(help="Time between requests on a connection.", rich_help_panel=_LIMITS)
-    ] = 75.0,
+    max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
+    max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
+    max_queries: Annotated[int, _limit("Queries a request.")] = 100,
+    max_candidates: Annotated[int, _limit("Candidates a query.")] = 2_000,
+    max_all_candidates: Annotated[int, _limit("Candidates a request.")] = 10_000,
+    max_requests: Annotated[int, _limit("Requests being answered at once.")] = 64,
+    max_connections: Annotated[int, _limit("Open connections.")] = 512,
+    header_seconds: Annotated[float, _limit("Time to send headers.")] = 10.0,
+    body_seconds: Annotated[float, _limit("Time to send a body.")] = 10.0,
+    score_seconds: Annotated[float, _limit("Time to answer.")] = 5.0,
+    write_seconds: Annotated[float, _limit("Time to take an answer.")] = 10.0,
+    idle_seconds: Annotated[float, _limit("Time between requests on a connection.")] = 75.0,
 ) -> None:
     """Serve an exported ranker: `POST /rank`, `GET /model`, `/health`, `/ready`, `/metrics`, and a page at `/docs`.
 

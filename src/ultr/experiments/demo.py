@@ -50,10 +50,6 @@ class DemoResult:
             rows.append(row | {"gap closed": f"{self.gap_closed(name):.0%}"})
         return rows
 
-    def as_markdown(self) -> str:
-        """The rows as a Markdown table."""
-        return Table("", self.rows()).as_markdown()
-
     def as_json(self) -> dict[str, Any]:
         """The figures."""
         return {
@@ -106,7 +102,7 @@ def run(
         result = DemoResult(evaluations, seconds)
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
-        (draft / "results.md").write_text(result.as_markdown())
+        (draft / "results.md").write_text(Table("", result.rows()).as_markdown())
         intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
         observation = plane.observation_embeddings()["position"].astype(np.float64)
         figure = model_figures.demo(intervals, observation, measure=MAIN)
