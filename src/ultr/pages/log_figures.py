@@ -11,7 +11,7 @@ from ultr.arrays import Doubles
 from ultr.pages.drawing import BLUE, GREEN, GREY, MOST_LEVELS, NARROW, ORANGE, PURPLE, RED, Drawing, blank, ink_on
 
 MOST_NUMBERS = 12
-"""Numbers are written into a heat map of at most so many columns."""
+"""Most columns of a heat map with the numbers written into it."""
 _ESTIMATORS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 Band = tuple[Doubles, Doubles, Doubles]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 5
-"""Curves of so few points show them."""
+"""Curves with at most this many points show them."""
 MOST_DOTS = 3_000
 MOST_BASES = 150
 _STYLES = {ORANGE: "--", PURPLE: "-.", RED: ":"}

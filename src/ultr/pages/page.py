@@ -45,7 +45,7 @@ class Section:
     tables: Sequence[Table] = field(default_factory=tuple)
     points: Sequence[Point] = field(default_factory=tuple)
     commands: Sequence[str] = field(default_factory=tuple)
-    """What to type."""
+    """Commands to type."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Page:
     summary: str
     sections: Sequence[Section]
     steps: Sequence[str] = field(default_factory=tuple)
-    """What to do, in order."""
+    """Things to do, in order."""
     footer: str = ""
 
     def html(self) -> str:
@@ -75,6 +75,6 @@ class Page:
 
 
 def is_page(path: str | Path) -> bool:
-    """Whether a file is a page that `Page.write` wrote."""
+    """True if a file is a page that `Page.write` wrote."""
     with Path(path).open(encoding="utf-8", errors="replace") as file:
         return f'<meta name="generator" content="{GENERATOR} ' in file.read(2_000)

@@ -43,7 +43,7 @@ class Table:
         return list(self.rows[0]) if self.rows else []
 
     def is_numeric(self, column: str) -> bool:
-        """Whether a column holds numbers."""
+        """True if a column holds numbers."""
         return all(row[column][:1] in tuple("0123456789.+-") or not row[column] for row in self.rows)
 
     def as_markdown(self) -> str:
