@@ -1,4 +1,4 @@
-"""Whether one number for each position is enough, or bias must be a vector."""
+"""The dimension of bias: one number per position, or a vector."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BiasDimension:
         return SMALLEST if self.scalar.test is None else max(SMALLEST, self.scalar.test.dimension + 1)
 
     def finding(self) -> Finding:
-        """Whether relevance times observation, two numbers, describes the clicks."""
+        """The answer on whether relevance times observation, two numbers, describes the clicks."""
         found = self.scalar
         test = found.test
         if test is None:

@@ -1,4 +1,4 @@
-"""What an engineer must know about a click log before training on it."""
+"""Everything an engineer must know about a click log before training on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Diagnosis:
 
     @property
     def headline(self) -> str:
-        """Whether the log can be debiased, and how, in one sentence."""
+        """One sentence on whether the log can be debiased, and how."""
         found = {finding.name: finding.verdict for finding in self.findings}
         if found["volume"] is Verdict.BAD:
             return "This log cannot be learned from as it is."
@@ -69,7 +69,7 @@ class Diagnosis:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What to do, the gravest first, and how to train."""
+        """Things to do, the gravest first, and the commands to train."""
         order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
         urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
         steps = [f"{finding.name}: {finding.advice}" for finding in urgent]

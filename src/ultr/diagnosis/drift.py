@@ -1,4 +1,4 @@
-"""Whether clicks at the end of a log are like those at its beginning."""
+"""Clicks at the end of a log against those at its beginning."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Drift:
 
     @property
     def changed(self) -> bool:
-        """Whether clicks changed by more than chance, and by so much that it matters."""
+        """True if clicks changed by more than chance, and by enough to matter."""
         beyond_chance = not self.ratio.low <= 1 <= self.ratio.high
         return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE
 
     def finding(self) -> Finding:
-        """Whether the end of the log is like its beginning."""
+        """The answer on whether the end of the log is like its beginning."""
         change = self.ratio.mean - 1
         said = (
             f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at the "
@@ -114,7 +114,7 @@ def no_time() -> Finding:
 
 
 def _until(pages: Doubles, share: float) -> int:
-    """How many periods from the start have at least this share of the pages; never all of them."""
+    """Number of periods from the start that have at least this share of the pages; never all of them."""
     return min(int(np.searchsorted(np.cumsum(pages), share * pages.sum())) + 1, max(len(pages) // 2, 1))
 
 

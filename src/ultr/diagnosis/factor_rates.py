@@ -34,7 +34,7 @@ class ClickRates:
         )
 
     def finding(self) -> Finding:
-        """How the click rate changes with where and how a document is shown."""
+        """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
         shown = np.flatnonzero(position.rates.impressions > 0)
         first, last = shown[0], shown[-1]

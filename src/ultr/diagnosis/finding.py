@@ -1,4 +1,4 @@
-"""What an examination of a log says about one question: an answer in words, and what to do."""
+"""An answer to one question about a log: in words, with what to do."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ultr.pages import Table
 
 
 class Verdict(StrEnum):
-    """How an answer is meant."""
+    """The gravity of an answer."""
 
     GOOD = "good"
     CAREFUL = "careful"
     """It can be trained on, if what the advice says is borne in mind."""
     BAD = "bad"
-    """What is learned from the log as it is cannot be trusted."""
+    """A ranker trained on the log as it is cannot be trusted."""
     UNKNOWN = "unknown"
     """The log does not tell."""
 
@@ -31,7 +31,7 @@ class Finding:
     verdict: Verdict
     answer: str
     advice: str = ""
-    """What to do; nothing where all is well."""
+    """Advice; empty where all is well."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """Every number behind the answer, as JSON has it."""
     tables: tuple[Table, ...] = ()

@@ -51,7 +51,7 @@ class PositionBias:
         return found
 
     def finding(self) -> Finding:
-        """How strong position bias is."""
+        """The answer on the strength of position bias."""
         name, question = "position bias", "How strong is position bias?"
         numbers = {
             "resampled": f"{self.curves.count:,} {self.curves.units}",

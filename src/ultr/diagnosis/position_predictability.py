@@ -1,4 +1,4 @@
-"""How strongly the logging ranker ties features to position."""
+"""Correlation of features and position, which the logging ranker causes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRONG, VERY_STRONG = 0.5, 0.9
 
 @dataclass(frozen=True)
 class PositionPredictability:
-    """How well position is told from features, or why that is not known."""
+    """Predictability of the position from features, or the reason why it is not known."""
 
     predictability: Predictability | None
     problem: str
@@ -31,7 +31,7 @@ class PositionPredictability:
             return cls(None, str(error))
 
     def finding(self) -> Finding:
-        """Whether features give the position away."""
+        """The answer on whether features give the position away."""
         name, question = "features and position", "Do the features give the position away?"
         if self.predictability is None:
             advice = (

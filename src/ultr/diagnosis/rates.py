@@ -14,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.pages import Table
 
 _Z = 1.959964
-"""95 % of a normal distribution lie within so many deviations."""
+"""Standard deviations around the mean that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
 
 
 def _totals(log: ClickLog, cells: Integers, *, count: int) -> tuple[Doubles, Doubles]:
-    """How often documents of each cell were shown and clicked."""
+    """Impressions and clicks of each cell."""
     shown, clicked = np.zeros(count), np.zeros(count)
     for start, stop in ragged.spans(log.offsets):
         rows = slice(log.offsets[start], log.offsets[stop])
