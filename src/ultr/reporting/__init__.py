@@ -1,4 +1,4 @@
-"""What was trained on what, how good it is and what it learned, as one page."""
+"""A trained model as one page: its training, its quality and what it learned."""
 
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model, models_of

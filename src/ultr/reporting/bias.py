@@ -1,4 +1,4 @@
-"""What a model learned about each bias factor."""
+"""The bias that a model learned, by bias factor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ultr.reporting.report_section import ReportSection
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
-"""Ratios are averaged over so many lists of the log at most."""
+"""Most lists of the log that ratios are averaged over."""
 GROUPS = {"lowest third": ORANGE, "middle third": PURPLE, "highest third": BLUE}
-"""Of the documents by score, with the colours of their curves."""
+"""Groups of documents by score, with the colours of their curves."""
 RATIO = "clicks over the first"
 ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""

@@ -1,4 +1,4 @@
-"""What the doctor says of the log."""
+"""The section with the doctor's findings on the log."""
 
 from __future__ import annotations
 

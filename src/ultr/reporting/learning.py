@@ -1,4 +1,4 @@
-"""How training went: loss and validation value of each stage."""
+"""Learning curves: loss and validation value of each stage."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _rows(model: Model) -> list[dict[str, str]]:
 
 
 def _value_name(inputs: ReportInputs) -> str:
-    """What validation measured, where all models say the same."""
+    """Name of the validation value, where all models say the same."""
     kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in inputs.models}
     if kinds == {"clicks"}:
         return "minus held-out loss"

@@ -54,7 +54,7 @@ class Model:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is there for the others to be seen against: raw clicks below, labels above."""
+        """True if it is a bound for the others: raw clicks below, labels above."""
         return self.manifest.method in (LOWER, UPPER)
 
 

@@ -16,9 +16,9 @@ from ultr.reporting.report_section import ReportSection
 
 EXAMPLES = 4
 LONGEST = 15
-"""Only the first so many documents of a list are shown."""
+"""Most documents of a list that are shown, from the top."""
 MOST_LISTS = 5_000
-"""Of a larger log, the lists with the most impressions are looked at."""
+"""Most lists that are looked at; of a larger log, those with the most impressions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Moved:
 
 
 def arrow(places: int) -> str:
-    """How far a document moves, up or down.
+    """Places that a document moves, up or down.
 
     >>> arrow(3), arrow(-2), arrow(0)
     ('▲ 3', '▼ 2', '=')

@@ -1,4 +1,4 @@
-"""What was trained on what, what two models differ in, and how to do it again."""
+"""Provenance of models: options and data, their differences, and the commands to repeat them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
-"""What is shown at once; the rest is folded."""
+"""Facts that are shown at once; the rest is folded."""
 OWN = ("weights",)
-"""What is never the same and says nothing."""
+"""Facts that always differ and say nothing."""
 SHORT = 12
-"""So many letters of a fingerprint are enough to tell two apart."""
+"""Letters of a fingerprint that are enough to tell two apart."""
 
 
 def provenance(inputs: ReportInputs) -> ReportSection:
@@ -56,14 +56,14 @@ def provenance(inputs: ReportInputs) -> ReportSection:
 
 
 def _methods(inputs: ReportInputs) -> Iterator[str]:
-    """What each method does, once."""
+    """One sentence per method."""
     told = {summary(type(model.ranker)): model.manifest.method for model in inputs.models if not model.is_bound}
     for sentence, method in told.items():
         yield f"{method}: {sentence}"
 
 
 def facts_of(model: Model) -> dict[str, str]:
-    """What decided a model, in words, by what it is called."""
+    """Everything that decided a model, in words, by name."""
     manifest, origin = model.manifest, model.manifest.origin
     facts = {"method": manifest.method}
     facts |= {name: _written(value) for name, value in manifest.options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""How good the rankings are: by labels where there are some, by clicks alone where there are none."""
+"""Quality of the rankings: by labels where there are some, by clicks alone where there are none."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
 
 
 def _gaps(inputs: ReportInputs, found: dict[str, Evaluation]) -> dict[str, float]:
-    """How far each model is from raw clicks to labels; nothing where one of the bounds is missing."""
+    """Share of the gap from raw clicks to labels that each model closes; empty where a bound is missing."""
     bounds = {model.manifest.method: found[model.name].mean(MAIN) for model in inputs.models if model.is_bound}
     if len(bounds) < 2:
         return {}

@@ -51,7 +51,7 @@ class Report:
 
 
 def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
-    """What was trained on what, how good it is, what it learned, what the log is like, and what changes."""
+    """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
     judged = quality(inputs)
     parts = (
         provenance(inputs),
@@ -73,7 +73,7 @@ def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
 
 
 def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
-    """What the subject and another model differ in, how good both are, what both learned, where their orders differ."""
+    """The report on two models: their differences, their quality, what both learned, where their orders differ."""
     judged = quality(inputs)
     parts = (
         differences(inputs, other),
