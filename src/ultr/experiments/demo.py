@@ -29,7 +29,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found."""
+    """Result of the demo."""
 
     evaluations: dict[str, Evaluation]
     """By the name of the method; Click first, Labeled last."""

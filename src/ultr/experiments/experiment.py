@@ -40,7 +40,7 @@ class Experiment:
 
     @property
     def data_set(self) -> DataSet:
-        """What the spec says about the data set."""
+        """Options of the data set in the spec."""
         return self.spec.data.get(self.source.name, DataSet())
 
     @property
@@ -108,7 +108,7 @@ class Experiment:
             run_all(left, self.store, ProgressTable(runs, kept, workers=workers), workers=workers)
 
     def outcomes(self, contender: Contender, clicks: str, validation: Choice) -> list[Outcome]:
-        """What the runs of a ranker left."""
+        """Outcomes of the runs of a ranker."""
         found = [self.store.read(run) for run in self.runs_of(contender, clicks, validation)]
         if any(outcome is None for outcome in found):
             raise OptionError(f"the runs of {contender.label} are not finished yet; run the experiment first")

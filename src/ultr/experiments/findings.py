@@ -1,4 +1,4 @@
-"""What an experiment found: tables, figures and every number, and how they lie in a folder."""
+"""Findings of an experiment: tables, figures and every number, and the folder that holds them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def file_name(clicks: str, label: str) -> str:
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment found."""
+    """Tables, notes, numbers and figures of an experiment."""
 
     title: str
     tables: Sequence[Table]
     notes: Sequence[str]
-    """How to read the tables."""
+    """Notes on how to read the tables."""
     content: Any
     """Every number, as JSON has it."""
     figures: Mapping[str, Figure] = field(default_factory=dict)

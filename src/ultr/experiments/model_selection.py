@@ -1,4 +1,4 @@
-"""What one log says about the rankers trained on it, by every criterion that needs no labels, and what labels say."""
+"""Criteria that choose among rankers trained on one log without labels, and the choice by labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True)
 class ModelSelection:
-    """What one log says about the candidates trained on it, and what the labels say."""
+    """Criteria without labels and quality by labels of the candidates trained on one log."""
 
     quality: Scores
     criteria: dict[str, Scores]
@@ -51,10 +51,10 @@ class ModelSelection:
     verdicts: dict[str, list[str]]
     """By criterion, for each pair of methods that labels tell apart: whether its interval does so, too."""
     rank_p_value: float | None
-    """Of one propensity a position, by documents shown at several; None where the log does not allow the test."""
+    """P-value of one propensity per position, by documents shown at several; None where the log allows no test."""
 
     def regrets(self, candidates: Sequence[str]) -> Scores:
-        """What each way to choose loses among these candidates."""
+        """Quality that each way to choose loses among these candidates."""
         best = max(self.quality[label] for label in candidates)
         picked = {name: max(candidates, key=scores.__getitem__) for name, scores in self.criteria.items()}
         picked |= {name: label for name, label in self.chosen.items() if label in candidates}
@@ -64,7 +64,7 @@ class ModelSelection:
 
 
 def is_default(contender: Contender) -> bool:
-    """Whether it stands for its method: of Vectorization, the dimension that it has by default."""
+    """True if it stands for its method: of Vectorization, the dimension that it has by default."""
     return bool(contender.options.get("dimension", Vectorization.dimension) == Vectorization.dimension)
 
 
@@ -135,7 +135,7 @@ def _values(rankers: Mapping[str, Estimator], shared: SimulatedData, log: ClickL
 def _verdicts(
     rankers: Mapping[str, Estimator], values: Mapping[str, Doubles], shared: SimulatedData, log: ClickLog
 ) -> dict[str, list[str]]:
-    """What intervals on held-out queries say about each pair that labels tell apart."""
+    """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
     evidence = Evidence.of(log)
     placed = {
         label: [(Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence), evidence)]

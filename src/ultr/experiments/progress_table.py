@@ -63,7 +63,7 @@ class ProgressTable:
             self._live.update(self.table(), refresh=True)
 
     def time_to_go(self) -> str:
-        """How long the runs that are left will take, judged by those that are done."""
+        """Time that the runs that are left will take, judged by those that are done."""
         seconds = self._seconds_to_go()
         if seconds is None:
             return "time to go not known yet"

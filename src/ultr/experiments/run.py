@@ -44,11 +44,11 @@ class Run:
 
     @property
     def sees_clicks(self) -> bool:
-        """Whether clicks decide anything; labels of all candidates are the same whatever was clicked."""
+        """True if clicks decide anything; labels of all candidates are the same whatever was clicked."""
         return self.contender.method != "label" or self.contender.shown_only
 
     def content(self) -> dict[str, Any]:
-        """What decides the run, options that were left out included, without names that change nothing."""
+        """Everything that decides the run, defaults included, without names that change nothing."""
         ranker = self.contender.model_dump(exclude={"label", "grid"})
         if self.contender.method in METHODS:
             options = METHODS[self.contender.method](**tuples(self.contender.options)).get_params()
@@ -70,11 +70,11 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a run gives."""
+    """Result of a run."""
 
     evaluation: Evaluation
     seconds: float
-    """Of training alone."""
+    """Seconds of training alone."""
     ranker: Estimator | None
     """None where it is not one of ours."""
 
@@ -112,7 +112,7 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedData:
-    """What the runs of one seed and click setting share."""
+    """Data and clicks that the runs of one seed and click setting share."""
 
     splits: Splits
     model: ClickModel
@@ -123,7 +123,7 @@ class SimulatedData:
     log: ClickLog
 
     def split(self) -> tuple[ClickLog, ClickLog]:
-        """What is trained on and what chooses the weights, where that is done by clicks."""
+        """Training part and held-out part of the log, where clicks choose the weights."""
         return self.log.split(HELD_OUT, seed=self.seed)
 
     def randomised_propensities(self) -> Doubles:
@@ -146,7 +146,7 @@ def data_of(run: Run) -> SimulatedData:
 
 @lru_cache(maxsize=1)
 def simulated_data(source: Source, clicks: str, simulation: Simulation, seed: int) -> SimulatedData:
-    """What is shared by the runs of a seed and click setting; the last one that was asked for is kept."""
+    """The data shared by the runs of a seed and click setting; the last that was asked for is kept."""
     splits, model = source.read(), click_model(clicks)
     started = time.perf_counter()
     svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)

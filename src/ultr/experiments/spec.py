@@ -1,4 +1,4 @@
-"""What an experiment is: a TOML file with data, click settings, methods and seeds."""
+"""The spec of an experiment: a TOML file with data, click settings, methods and seeds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _TomlTable(BaseModel):
 
 
 class Simulation(_TomlTable):
-    """How clicks are simulated."""
+    """Options of the simulated clicks."""
 
     impressions: int = Field(default=1_000_000, ge=1)
     svm_share: float = Field(default=0.01, gt=0, le=1)
@@ -55,7 +55,7 @@ class Simulation(_TomlTable):
     """Shown lists for each query, which differ if there is noise."""
     noise: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     pairs: bool = True
-    """Whether to count which documents are clicked together, which pair-debias needs."""
+    """Count which documents are clicked together, which pair-debias needs."""
     randomised: float = Field(default=0.1, gt=0, allow_inf_nan=False)
     """The impressions of a second log with random rankings, as a share of the first, for who asks for it."""
 
@@ -66,7 +66,7 @@ class Contender(_TomlTable):
     method: str
     """A method, a peer, or a reference."""
     label: str
-    """What it is called in tables."""
+    """Name in tables."""
     options: Options = {}
     """Options of the method, over those that all methods share."""
     grid: dict[str, list[Any]] = {}
@@ -114,7 +114,7 @@ class Contender(_TomlTable):
 
 
 class DataSet(_TomlTable):
-    """What is special about a data set."""
+    """Options of a data set."""
 
     queries: int | None = Field(default=None, ge=10)
     """Training queries to generate, for letor-like."""
@@ -131,13 +131,13 @@ class Spec(_TomlTable):
 
     title: str
     analysis: Analysis
-    """What is made of the runs."""
+    """Name of the analysis of the runs."""
     clicks: tuple[str, ...] = Field(default=("trust",), min_length=1)
     """Click models; each has its own table."""
     validation: tuple[Choice, ...] = Field(default=("labels",), min_length=1)
-    """What chooses the weights: nDCG@10 by labels, or held-out clicks, by likelihood (peers: by their nDCG@10)."""
+    """Ways to choose the weights: nDCG@10 by labels, or likelihood of held-out clicks (peers: their nDCG@10)."""
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    """Of the clicks and of the training."""
+    """Seeds of the clicks and of the training."""
     measures: tuple[str, ...] = Field(default=DEFAULT_MEASURES, min_length=1)
     simulation: Simulation = Simulation()
     training: Options = {}
@@ -148,7 +148,7 @@ class Spec(_TomlTable):
     data: dict[str, DataSet] = Field(default={LETOR_LIKE: DataSet()}, min_length=1)
     """By the name of the data set; without --data, the first one is used."""
     repetitions: int = Field(default=300, ge=1)
-    """How often a time is taken, for the analysis of times."""
+    """Repetitions per time, for the analysis of times."""
     paper: dict[str, dict[str, tuple[float, ...]]] = {}
     """Published values by data set and label, one for each measure."""
 
@@ -194,7 +194,7 @@ class Spec(_TomlTable):
                     )
 
     def _check_analysis(self) -> None:
-        """What cannot be analysed is refused before hours of training."""
+        """Refuse what cannot be analysed before hours of training."""
         contenders = self.contenders()
         if not contenders and self.analysis != "click-matrix":
             raise OptionError(f"analysis {self.analysis} needs at least one of [[methods]]")

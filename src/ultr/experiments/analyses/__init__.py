@@ -1,4 +1,4 @@
-"""What is made of the runs of an experiment, by name: one file each."""
+"""Analyses of the runs of an experiment, by name."""
 
 from collections.abc import Callable
 

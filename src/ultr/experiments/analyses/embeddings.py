@@ -1,4 +1,4 @@
-"""What a model of dimension 2 learned: documents by grade, positions as directions, base vectors."""
+"""Embeddings of a model of dimension 2: documents by grade, positions as directions, base vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much it costs to choose a ranker without labels: regret against the one that labels would have picked."""
+"""Cost of choosing a ranker without labels: regret against the one that labels would have picked."""
 
 from __future__ import annotations
 

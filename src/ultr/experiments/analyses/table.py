@@ -86,7 +86,7 @@ def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figu
 
 
 def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
-    """How to read the tables, as far as they have it."""
+    """Notes on how to read the columns that the tables have."""
     measure = results.measures[results.main]
     methods = {line.contender.method for line in results.lines}
     yield (
