@@ -136,7 +136,7 @@ def train(
 def _origin(
     out: Path, log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int
 ) -> Origin:
-    """What the model's manifest says of how it was trained."""
+    """The origin in the model's manifest: how it was trained."""
     from ultr.methods.origin import Origin, seen_from
 
     # Labels choose the weights of what learns from them, unless others are given.
