@@ -15,7 +15,7 @@ from ultr.seeding import generator
 
 @dataclass(frozen=True, eq=False)
 class ShownLists:
-    """What was shown: the documents of list `i` are `documents[offsets[i]:offsets[i + 1]]`, from the top."""
+    """Shown lists: the documents of list `i` are `documents[offsets[i]:offsets[i + 1]]`, from the top."""
 
     documents: Integers
     """int64 [shown documents], rows of the candidates."""
