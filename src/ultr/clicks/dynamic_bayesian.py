@@ -32,11 +32,11 @@ class DynamicBayesian(ExaminationChain):
     noise: float = 0.1
     """The attraction of grade 0."""
     satisfaction: float = 0.9
-    """How likely a clicked document of the highest grade ends the search."""
+    """Probability that a clicked document of the highest grade ends the search."""
     persistence: float = 0.9
-    """`gamma`, how likely an unsatisfied user reads on."""
+    """`gamma`, the probability that an unsatisfied user reads on."""
     positions: int = 10
-    """How many positions are shown."""
+    """Number of shown positions."""
 
     def __post_init__(self) -> None:
         for field in ("noise", "satisfaction", "persistence"):
