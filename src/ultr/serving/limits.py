@@ -1,4 +1,4 @@
-"""What one client may ask of the service, so that the others still get their answers."""
+"""Limits on what one client may ask, so that the others still get their answers."""
 
 from __future__ import annotations
 

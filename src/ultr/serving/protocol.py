@@ -1,4 +1,4 @@
-"""What uvicorn leaves open: clients that connect and then say nothing, too much, or never listen."""
+"""Limits that uvicorn lacks: on clients that connect and then say nothing, too much, or never listen."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ultr.serving.refusal import Refusal, try_later
 
 _FLOOD_BYTES = 64 * 2**20
 _PIPELINED = 100
-"""How many requests may be sent before the first is answered; no common client sends more than one."""
+"""Requests that may be sent before the first is answered; no common client sends more than one."""
 _FRAMING = 8
-"""How many bytes on the wire a byte of the body may take: sent in chunks of one byte, each takes six."""
+"""Bytes on the wire per byte of the body: sent in chunks of one byte, each takes six."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -104,7 +104,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def send_400_response(self, msg: str) -> None:
-        """What was sent is not HTTP."""
+        """Refuse what is not HTTP."""
         if not self._is_between_requests() and self.cycle.response_started:
             self.transport.close()
             return

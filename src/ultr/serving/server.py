@@ -21,7 +21,7 @@ from ultr.serving.service import Service
 from ultr.serving.settings import ServiceSettings
 
 _SWITCH_SECONDS = 0.0005
-"""How long the event loop waits behind a thread that parses; Python's own 5 ms is as long as a whole answer takes."""
+"""Wait of the event loop behind a thread that parses; Python's own 5 ms is as long as a whole answer takes."""
 
 
 def serve(model: Path, settings: ServiceSettings) -> None:

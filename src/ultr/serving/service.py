@@ -27,7 +27,7 @@ class Service:
         self.metrics = Metrics()
         self.metrics.show_model(slot.current)
         self.closing = False
-        """Whether it was told to stop."""
+        """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._places = BoundedSemaphore(settings.limits.requests)

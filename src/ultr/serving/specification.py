@@ -26,7 +26,7 @@ that `GET /model` shows. Every error has one shape: a sentence, and the place in
 
 
 def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str, Any]]]:
-    """What each route may answer instead, by route and status."""
+    """Refusals of each route, by route and status."""
     limits = settings.limits
     everywhere = {405: "Another method than this."}
     protected = {401: "No token, or a wrong one."} if settings.token is not None else {}
