@@ -11,12 +11,12 @@ from ultr.preparation.engine import Engine
 
 _JOINT = "\x1f"
 _BITS = 2**36 - 1
-"""So few bits of a hash that the sum over a page of a hundred million rows fits into 63."""
+"""Bits of a hash that are kept, so that the sum over a page of a hundred million rows fits into 63."""
 
 
 @dataclass(frozen=True)
 class Collapsed:
-    """What collapsing gives; a list is named by one of its pages."""
+    """Result of collapsing; a list is named by one of its pages."""
 
     pages: Any
     """page, query, one, two, length, impressions, fault (of the whole page, 0 = none) and, if known, time or period."""
@@ -88,7 +88,7 @@ def collapse(engine: Engine, rows: Any, *, factors: list[str], name: str, period
 
 
 def clicked_together(engine: Engine, rows: Any, raw: Collapsed, final: Collapsed) -> Any:
-    """How many pages have both of two documents clicked: page (the list), first, second (positions) and both."""
+    """Number of pages with both of two documents clicked: page (the list), first, second (positions) and both."""
     clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "document")
     clicked = clicked.join(raw.members, "page")
     last = final.members.select(list="page", last="list")

@@ -1,4 +1,4 @@
-"""Which column of a log is what: given, read from a TOML file, or guessed from usual names."""
+"""Roles of the columns of a log: given, read from a TOML file, or guessed from usual names."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Columns:
     """The names of the columns; None or nothing is to be guessed, or not there."""
 
     impression: tuple[str, ...] = ()
-    """What tells one result page from another; several columns together if one does not."""
+    """Column that tells one result page from another; several together if one does not."""
     query: str | None = None
     document: str | None = None
     position: str | None = None
     click: str | None = None
     time: str | None = None
-    """When the page was shown."""
+    """Time at which the page was shown."""
     label: str | None = None
-    """What a judge said of the document."""
+    """A judge's label of the document."""
     unjudged: tuple[str, ...] = ()
     """Labels that say that there is none."""
     factors: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Columns:
     positions_from: int = 1
     """The number of the first position in the log."""
     guessed: tuple[str, ...] = ()
-    """Which of them were guessed."""
+    """Roles that were guessed."""
 
     def with_given(self, **given: Any) -> Columns:
         """The same, with what is given in place of what was there; None is not given."""

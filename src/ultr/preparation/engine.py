@@ -27,7 +27,7 @@ class Engine:
     work: Path
     memory: str = "0MB"
     source: str = "the log"
-    """What is being read, for messages."""
+    """Name of what is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
     """The databases that are read, by path, and what a query calls them."""
 

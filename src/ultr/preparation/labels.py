@@ -1,4 +1,4 @@
-"""What a judge said of the documents, where the log has it."""
+"""A judge's labels of the documents, where the log has them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Reason:
 
     @property
     def whole_page(self) -> bool:
-        """Whether the page goes with the row.
+        """True if the page goes with the row.
 
         It does where it is not known any more what was shown where, or for what: the other rows of the page might then
         be wrong as well. It does not where the fault is that of one document alone.

@@ -21,15 +21,15 @@ _LARGEST = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class RowFormat:
-    """How the rows of a log are to be read."""
+    """Format of the rows of a log."""
 
     columns: Columns
     pages: bool
-    """One row a result page, with lists, in place of one row a shown document."""
+    """One row per result page, with lists, in place of one row per shown document."""
 
 
 def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> RowFormat:
-    """Whether a log has rows for documents or for pages."""
+    """The format of a log: rows for documents, or for pages."""
     listy = table[columns.document].type().is_array()
     if columns.position is not None and not listy:
         if not columns.impression:
@@ -180,7 +180,7 @@ def _listed(column: Any, columns: Columns) -> Any:
 
 
 def _item(rows: Any, name: str) -> Any:
-    """What a page says of a document: the value at its place of a list, which may be too short, or that of the page."""
+    """The value for a document: that at its place of a list, which may be too short, or that of the page."""
     import ibis
 
     values = rows[name]

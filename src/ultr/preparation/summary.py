@@ -1,4 +1,4 @@
-"""What became of every row of a log."""
+"""Account of every row of a log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ultr.preparation.factors import FactorSummary
 
 @dataclass(frozen=True)
 class Tally:
-    """How many there were, are kept and were put aside."""
+    """Numbers read, kept and put aside."""
 
     read: int
     kept: int
 
     @property
     def aside(self) -> int:
-        """What was put aside: the rest."""
+        """Number put aside: the rest."""
         return self.read - self.kept
 
     def as_json(self) -> dict[str, int]:
@@ -34,7 +34,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class PutAside:
-    """What one reason cost."""
+    """Cost of one reason."""
 
     reason: str
     rows: int
@@ -73,9 +73,9 @@ class Summary:
     grades: tuple[str, ...] = ()
     """The labels that documents have, from the worst to the best."""
     judged: int = 0
-    """How many documents have one."""
+    """Number of documents that have one."""
     conflicting_labels: int = 0
-    """How many have two that differ, and count as not judged."""
+    """Number of documents with two that differ, which count as not judged."""
     clicks_elsewhere: int = 0
     """Clicks on documents that were not shown, which only logs of events have."""
 
@@ -97,7 +97,7 @@ class Summary:
         return self.pages.kept / max(self.lists, 1)
 
     def sentence(self) -> str:
-        """What was put aside, in one line."""
+        """One line on what was put aside."""
         return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})"
 
     def as_json(self) -> dict[str, Any]:

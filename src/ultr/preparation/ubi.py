@@ -1,4 +1,4 @@
-"""OpenSearch User Behavior Insights: the queries and events of a search application as one row a shown document."""
+"""OpenSearch User Behavior Insights: the queries and events of a search application, one row per shown document."""
 
 from __future__ import annotations
 
