@@ -27,7 +27,7 @@ def serve(
     missing: Annotated[
         str, typer.Option(help="`refuse` candidates without all features, or `fill` in typical values.")
     ] = "refuse",
-    threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one a core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one per core.")] = 0,
     watch_seconds: Annotated[
         float, typer.Option(help="How often to look for a new model file; 0 reloads on SIGHUP alone.")
     ] = 1.0,
@@ -38,9 +38,9 @@ def serve(
     log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
     max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
     max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
-    max_queries: Annotated[int, _limit("Queries a request.")] = 100,
-    max_candidates: Annotated[int, _limit("Candidates a query.")] = 2_000,
-    max_all_candidates: Annotated[int, _limit("Candidates a request.")] = 10_000,
+    max_queries: Annotated[int, _limit("Queries per request.")] = 100,
+    max_candidates: Annotated[int, _limit("Candidates per query.")] = 2_000,
+    max_all_candidates: Annotated[int, _limit("Candidates per request.")] = 10_000,
     max_requests: Annotated[int, _limit("Requests being answered at once.")] = 64,
     max_connections: Annotated[int, _limit("Open connections.")] = 512,
     header_seconds: Annotated[float, _limit("Time to send headers.")] = 10.0,

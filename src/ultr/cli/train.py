@@ -55,7 +55,7 @@ def train(
     propensities: Annotated[
         Path | None,
         typer.Option(
-            help="For the method inverse-propensity: a file (JSON, CSV, or one number a line), or the folder of a "
+            help="For the method inverse-propensity: a file (JSON, CSV, or one number per line), or the folder of a "
             "click log whose rankings were random."
         ),
     ] = None,
