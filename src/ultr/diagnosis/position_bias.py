@@ -69,15 +69,9 @@ class PositionBias:
         best, tables = self.best, (Table("bias of each position over the first, 95 % intervals", self._rows()),)
         if best is None:
             problem = self.curves.of(BY_SWAPS[0]).problem or ""
-            return Finding(
-                name,
-                question,
-                Verdict.UNKNOWN,
-                sentences([f"no estimator can tell: {problem.partition(';')[0]}"]),
-                "Log some swaps, at best of adjacent positions, or bring propensities of your own.",
-                numbers,
-                tables,
-            )
+            answer = sentences([f"no estimator can tell: {problem.partition(';')[0]}"])
+            advice = "Log some swaps, at best of adjacent positions, or bring propensities of your own."
+            return Finding(name, question, Verdict.UNKNOWN, answer, advice, numbers, tables)
         raw = self.curves.of("click-rate")
         last = len(best.values) - 1
         said = (
@@ -90,22 +84,13 @@ class PositionBias:
         if differ is None:
             return Finding(name, question, Verdict.GOOD, sentences([said, "the estimators agree"]), "", numbers, tables)
         one, other, place = (self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2])
-        return Finding(
-            name,
-            question,
-            Verdict.CAREFUL,
-            sentences(
-                [
-                    said,
-                    f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
-                    f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
-                    "position does not describe these clicks",
-                ]
-            ),
-            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
-            numbers,
-            tables,
+        differing = (
+            f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
+            f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
+            "position does not describe these clicks"
         )
+        advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
+        return Finding(name, question, Verdict.CAREFUL, sentences([said, differing]), advice, numbers, tables)
 
     def _rows(self) -> list[dict[str, str]]:
         usable = [curve for curve in self.curves.curves if curve.problem is None]

@@ -41,27 +41,16 @@ class PositionPredictability:
             )
             return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]), advice)
         share = self.predictability.r_squared
-        verdict = Verdict.GOOD if share < STRONG else Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
-        return Finding(
-            name=name,
-            question=question,
-            verdict=verdict,
-            answer=sentences(
-                [
-                    f"a linear function of the features explains {max(share, 0):.0%} of where documents stand on pages "
-                    f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}",
-                    "a model can then hide position bias in relevance, and still predict every click"
-                    if verdict is not Verdict.GOOD
-                    else "",
-                ]
-            ),
-            advice=sentences(
-                [
-                    ""
-                    if verdict is Verdict.GOOD
-                    else "take features out that hold the old ranker's score or place, log some random swaps, and do "
-                    "not choose a model by click likelihood alone"
-                ]
-            ),
-            numbers=vars(self.predictability),
+        answer = [
+            f"a linear function of the features explains {max(share, 0):.0%} of where documents stand on pages "
+            f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}"
+        ]
+        if share < STRONG:
+            return Finding(name, question, Verdict.GOOD, sentences(answer), numbers=vars(self.predictability))
+        answer.append("a model can then hide position bias in relevance, and still predict every click")
+        advice = (
+            "Take features out that hold the old ranker's score or place, log some random swaps, and do not choose a "
+            "model by click likelihood alone."
         )
+        verdict = Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
+        return Finding(name, question, verdict, sentences(answer), advice, vars(self.predictability))

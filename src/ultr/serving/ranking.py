@@ -66,26 +66,19 @@ def _parse(body: bytes) -> RankRequest:
 
 
 def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
+    most = "at most {} may be; send several requests"
     if len(sizes) > limits.queries:
-        raise Refusal(
-            422,
-            "queries",
-            f"{len(sizes)} queries in one request, at most {limits.queries} may be; send several requests",
-        )
+        error = f"{len(sizes)} queries in one request, {most.format(limits.queries)}"
+        raise Refusal(422, "queries", error)
     if max(sizes) > limits.candidates:
         number = next(number for number, size in enumerate(sizes) if size > limits.candidates)
-        raise Refusal(
-            422,
-            "candidates",
-            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them",
-            where=Where(query=number),
+        error = (
+            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them"
         )
+        raise Refusal(422, "candidates", error, where=Where(query=number))
     if sum(sizes) > limits.all_candidates:
-        raise Refusal(
-            422,
-            "all_candidates",
-            f"{sum(sizes)} candidates in one request, at most {limits.all_candidates} may be; send several requests",
-        )
+        error = f"{sum(sizes)} candidates in one request, {most.format(limits.all_candidates)}"
+        raise Refusal(422, "all_candidates", error)
 
 
 def _check_ids(queries: Sequence[Query]) -> None:
