@@ -37,7 +37,7 @@ from ultr.clicks.registry import CLICK_MODELS
 from ultr.datasets.source import Source
 from ultr.errors import UltrError
 from ultr.experiments.peers import PEERS
-from ultr.experiments.run import scene
+from ultr.experiments.run import simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
 
@@ -110,7 +110,7 @@ def even_width(features: int, layers: Sequence[int]) -> int:
 
 def arena_of(source: Source, clicks: str, *, impressions: int, seed: int) -> Arena:
     """The log and the lists of one run of an experiment."""
-    shared = scene(source, clicks, Simulation(impressions=impressions), seed)
+    shared = simulated_data(source, clicks, Simulation(impressions=impressions), seed)
     return Arena(shared.log, Sessions.of(shared.log, seed=seed), shared.splits.validation, shared.splits.test)
 
 

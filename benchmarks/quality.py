@@ -32,7 +32,7 @@ from ultr.clicks.registry import CLICK_MODELS
 from ultr.datasets.layouts import LAYOUTS
 from ultr.datasets.source import Source
 from ultr.evaluation import evaluate
-from ultr.experiments.run import Scene, scene
+from ultr.experiments.run import SimulatedData, simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
 from ultr.train.checkpoint import Record
@@ -98,7 +98,7 @@ class Outcome:
         return next((seconds for seconds, value in self.curve if value >= target), None)
 
 
-def train(shared: Scene, method: str, recipe: str, *, data: str, clicks: str, hidden: Sequence[int]) -> Outcome:
+def train(shared: SimulatedData, method: str, recipe: str, *, data: str, clicks: str, hidden: Sequence[int]) -> Outcome:
     """Train on a log and judge the ranker."""
     options: dict[str, Any] = {"recipe": recipe, "hidden": tuple(hidden), "seed": shared.seed}
     if method == "inverse-propensity":
@@ -182,7 +182,7 @@ class Runs:
             return known[0]
         source = Source.parse(asked.data)
         folds = LAYOUTS[source.name].folds if source.name in LAYOUTS else 1
-        shared = scene(source.with_fold(seed % folds + 1), clicks, Simulation(), seed)
+        shared = simulated_data(source.with_fold(seed % folds + 1), clicks, Simulation(), seed)
         outcome = train(shared, method, recipe, **setting)
         self._finished.append(outcome)
         if self._path is not None:

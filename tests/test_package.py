@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 import ultr
+
+SOURCE = Path(__file__).parents[1] / "src"
+NAMED_TWICE = {"Candidate", "Manifest", "Ranking"}
+"""Class names that still stand for two things; nothing may be added."""
 
 
 def _run(code: str) -> str:
@@ -41,8 +47,24 @@ def test_without_torch_the_missing_extra_is_named() -> None:
 
 
 def test_no_source_file_uses_pickle() -> None:
-    for path in (Path(__file__).parents[1] / "src").rglob("*.py"):
+    for path in SOURCE.rglob("*.py"):
         text = path.read_text()
         assert "import pickle" not in text
         assert "torch.save" not in text
         assert "torch.load" not in text
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    homes = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        for name in re.findall(r"^class _?(\w+)", path.read_text(), flags=re.MULTILINE):
+            homes[name].append(path.relative_to(SOURCE).as_posix())
+    assert {name: places for name, places in homes.items() if len(places) > 1 and name not in NAMED_TWICE} == {}
+    assert {name for name in NAMED_TWICE if len(homes[name]) < 2} == set(), "take these off the list"
+
+
+def test_no_module_name_stands_in_three_packages() -> None:
+    homes = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        homes[path.name].append(path.parent.relative_to(SOURCE).as_posix())
+    assert {name: places for name, places in homes.items() if len(places) > 2 and name != "__init__.py"} == {}

@@ -18,32 +18,34 @@ from typing import TYPE_CHECKING, Any
 from ultr.version import __version__
 
 if TYPE_CHECKING:
-    from ultr.bias.propensities import click_rate_propensities, read_propensities
-    from ultr.clicks.registry import click_model
-    from ultr.data.click_log import ClickLog
-    from ultr.data.judged import JudgedLists
-    from ultr.datasets.layouts import read_layout
-    from ultr.datasets.letor_like import letor_like
-    from ultr.datasets.svmlight import read_svmlight
-    from ultr.diagnosis.diagnosis import diagnose
-    from ultr.evaluation.comparison import compare
-    from ultr.evaluation.counterfactual import counterfactual_value
-    from ultr.evaluation.judged import evaluate
-    from ultr.exporting.export import export
-    from ultr.methods.affine import Affine
-    from ultr.methods.click_baseline import ClickBaseline
-    from ultr.methods.dla import DLA
-    from ultr.methods.inverse_propensity import InversePropensity
-    from ultr.methods.label_baseline import LabelBaseline
-    from ultr.methods.pair_debias import PairDebias
-    from ultr.methods.ranker import Ranker
-    from ultr.methods.registry import load
-    from ultr.methods.regression_em import RegressionEM
-    from ultr.methods.two_tower import TwoTower
-    from ultr.methods.vectorization import Vectorization
-    from ultr.preparation.log import prepare, read_log
-    from ultr.relevance.mlp import MLP
-    from ultr.simulation.log import simulate
+    from ultr.bias.propensities import click_rate_propensities as click_rate_propensities
+    from ultr.bias.propensities import read_propensities as read_propensities
+    from ultr.clicks.registry import click_model as click_model
+    from ultr.data.click_log import ClickLog as ClickLog
+    from ultr.data.judged import JudgedLists as JudgedLists
+    from ultr.datasets.layouts import read_layout as read_layout
+    from ultr.datasets.letor_like import letor_like as letor_like
+    from ultr.datasets.svmlight import read_svmlight as read_svmlight
+    from ultr.diagnosis.diagnosis import diagnose as diagnose
+    from ultr.evaluation.comparison import compare as compare
+    from ultr.evaluation.counterfactual import counterfactual_value as counterfactual_value
+    from ultr.evaluation.judged import evaluate as evaluate
+    from ultr.exporting.export import export as export
+    from ultr.methods.affine import Affine as Affine
+    from ultr.methods.click_baseline import ClickBaseline as ClickBaseline
+    from ultr.methods.dla import DLA as DLA
+    from ultr.methods.inverse_propensity import InversePropensity as InversePropensity
+    from ultr.methods.label_baseline import LabelBaseline as LabelBaseline
+    from ultr.methods.pair_debias import PairDebias as PairDebias
+    from ultr.methods.ranker import Ranker as Ranker
+    from ultr.methods.registry import load as load
+    from ultr.methods.regression_em import RegressionEM as RegressionEM
+    from ultr.methods.two_tower import TwoTower as TwoTower
+    from ultr.methods.vectorization import Vectorization as Vectorization
+    from ultr.preparation.log import prepare as prepare
+    from ultr.preparation.log import read_log as read_log
+    from ultr.relevance.mlp import MLP as MLP
+    from ultr.simulation.log import simulate as simulate
 
 _HOMES = {
     "Affine": "ultr.methods.affine",
@@ -76,37 +78,7 @@ _HOMES = {
     "simulate": "ultr.simulation.log",
 }
 
-__all__ = [
-    "DLA",
-    "MLP",
-    "Affine",
-    "ClickBaseline",
-    "ClickLog",
-    "InversePropensity",
-    "JudgedLists",
-    "LabelBaseline",
-    "PairDebias",
-    "Ranker",
-    "RegressionEM",
-    "TwoTower",
-    "Vectorization",
-    "__version__",
-    "click_model",
-    "click_rate_propensities",
-    "compare",
-    "counterfactual_value",
-    "diagnose",
-    "evaluate",
-    "export",
-    "letor_like",
-    "load",
-    "prepare",
-    "read_layout",
-    "read_log",
-    "read_propensities",
-    "read_svmlight",
-    "simulate",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

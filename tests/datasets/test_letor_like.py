@@ -14,7 +14,7 @@ from ultr.datasets.letor_like import (
     KIND_SHARES,
     LONGEST,
     SHORTEST,
-    _Candidates,
+    _HiddenLists,
     _Judge,
     letor_like,
 )
@@ -138,7 +138,7 @@ def test_a_linear_ranker_lands_well_between_random_order_and_the_true_relevance(
     weights = np.linalg.lstsq(inputs, targets, rcond=None)[0]
     linear = mean_ndcg(test.features @ weights, test)
     chance = mean_ndcg(np.random.default_rng(0).random(test.documents), test)
-    hidden = _Candidates.draw(0, "test", queries=test.queries)
+    hidden = _HiddenLists.draw(0, "test", queries=test.queries)
     best = mean_ndcg(_Judge.of(0).relevance(hidden), test)
     assert chance == pytest.approx(0.45, abs=0.03)
     assert chance + 0.2 < linear < best - 0.05

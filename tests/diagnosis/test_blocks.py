@@ -10,11 +10,11 @@ from tests.diagnosis.logs import thorough
 from ultr.data import gathering, ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.drift import Drift
-from ultr.diagnosis.entanglement import Entanglement
-from ultr.diagnosis.exposure import Exposure
+from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.finding import Finding
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
+from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
 
 
@@ -40,10 +40,10 @@ def _drift(log: ClickLog) -> Finding:
 
 QUESTIONS: dict[str, Callable[[ClickLog], Finding]] = {
     "volume": lambda log: Volume.of(log).finding(),
-    "exposure": lambda log: Exposure.of(log).finding(),
+    "click rates": lambda log: ClickRates.of(log).finding(),
     "drift": _drift,
     "linkage": lambda log: Linkage.of(log).finding(),
-    "entanglement": lambda log: Entanglement.of(log).finding(),
+    "position predictability": lambda log: PositionPredictability.of(log).finding(),
     "position bias": lambda log: PositionBias.of(log, samples=10).finding(),
 }
 

@@ -21,8 +21,8 @@ from ultr.datasets.source import Source
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Evaluation
 from ultr.experiments.analyses.click_matrix import click_matrix
-from ultr.experiments.board import Board
 from ultr.experiments.experiment import Experiment
+from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.reproduce import reproduce
 from ultr.experiments.run import Found, execute
 from ultr.experiments.spec import read_spec
@@ -256,17 +256,17 @@ def test_the_board_counts_what_is_done_running_and_left(done: tuple[str, Path]) 
     runs = experiment.runs()
     outcomes = [experiment.store.read(run) for run in runs[:3]]
     kept = [replace(outcome, seconds=10.0) for outcome in outcomes if outcome is not None]
-    board = Board(runs, kept, workers=2)
-    assert board.time_to_go() == f"{10 * (len(runs) - 3) / 2:.0f} s to go"
-    board.started(runs[3])
+    progress = ProgressTable(runs, kept, workers=2)
+    assert progress.time_to_go() == f"{10 * (len(runs) - 3) / 2:.0f} s to go"
+    progress.started(runs[3])
     console = Console(width=100, file=StringIO())
-    console.print(board.table())
+    console.print(progress.table())
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
     assert f"3 of {len(runs)} runs done" in text
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.split()[:1] == ["SVM"]}
     assert rows["SVM"][0] == str(sum(run.contender.label == "SVM" for run in runs[:3]))
-    assert Board(runs, [], workers=2).time_to_go() == "time to go not known yet"
+    assert ProgressTable(runs, [], workers=2).time_to_go() == "time to go not known yet"
 
 
 @pytest.mark.parametrize(("analysis", "figures"), [("embeddings", 1), ("projection", 1), ("dimension", 1)])

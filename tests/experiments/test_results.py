@@ -15,6 +15,7 @@ from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run
 from ultr.experiments.spec import Contender, Simulation
 from ultr.experiments.store import Outcome
+from ultr.pages import Table
 
 NAN = float("nan")
 
@@ -114,6 +115,6 @@ def test_a_row_shows_the_other_choice_of_weights_and_the_paper(results: Results)
 
 
 def test_the_best_ranker_from_clicks_is_bold_in_latex(results: Results) -> None:
-    text = tables.latex(tables.rows(results), caption="c", bold=tables.best(results))
+    text = Table("c", tables.rows(results), bold=tables.best(results)).as_latex()
     assert text.count(r"\textbf") == 1
     assert r"Vectorization & \textbf{.400 $\pm$ .141}" in text

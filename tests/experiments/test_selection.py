@@ -8,10 +8,10 @@ import pytest
 from ultr.bias import estimate_propensities
 from ultr.evaluation import click_fit, counterfactual_value
 from ultr.experiments.experiment import Experiment
+from ultr.experiments.model_selection import PAGES, QUERIES, RANDOM, ModelSelection, model_selection
 from ultr.experiments.reproduce import reproduce
-from ultr.experiments.run import scene_of
+from ultr.experiments.run import data_of
 from ultr.experiments.spec import read_spec
-from ultr.experiments.trial import PAGES, QUERIES, RANDOM, Trial, trial_of
 from ultr.methods import load
 from ultr.methods.dimension import choose_dimension
 
@@ -57,11 +57,11 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Path]:
 
 
 @pytest.fixture(scope="module")
-def trial(done: tuple[Experiment, Path]) -> Trial:
-    return trial_of([done[0].outcomes(each, "position-based", "clicks")[0] for each in done[0].contenders()])
+def selected(done: tuple[Experiment, Path]) -> ModelSelection:
+    return model_selection([done[0].outcomes(each, "position-based", "clicks")[0] for each in done[0].contenders()])
 
 
-TRIAL = Trial(
+SELECTION = ModelSelection(
     quality={"a": 0.5, "b": 0.7, "c": 0.6},
     criteria={"likelihood": {"a": 3.0, "b": 1.0, "c": 2.0}},
     chosen={"rule": "c"},
@@ -71,39 +71,41 @@ TRIAL = Trial(
 
 
 def test_regret_is_what_the_best_candidate_has_over_the_chosen_one() -> None:
-    regrets = TRIAL.regrets(["a", "b", "c"])
+    regrets = SELECTION.regrets(["a", "b", "c"])
     expected = {"likelihood": 0.2, "rule": 0.1, "always a": 0.2, "always b": 0, "always c": 0.1, RANDOM: 0.1}
     assert regrets == pytest.approx(expected)
     # Among fewer candidates the best is another one, and a rule that chose none of them is silent.
-    assert TRIAL.regrets(["b", "c"]) == pytest.approx(
+    assert SELECTION.regrets(["b", "c"]) == pytest.approx(
         {"likelihood": 0.1, "rule": 0.1, "always b": 0, "always c": 0.1, RANDOM: 0.05}
     )
-    assert "rule" not in TRIAL.regrets(["a", "b"])
+    assert "rule" not in SELECTION.regrets(["a", "b"])
 
 
 def test_every_criterion_is_that_of_the_kept_models_on_what_they_did_not_learn_from(
-    done: tuple[Experiment, Path], trial: Trial
+    done: tuple[Experiment, Path], selected: ModelSelection
 ) -> None:
     experiment = done[0]
     outcomes = [experiment.outcomes(each, "position-based", "clicks")[0] for each in experiment.contenders()]
-    scene = scene_of(outcomes[0].run)
-    trained, queries = scene.split()
+    shared = data_of(outcomes[0].run)
+    trained, queries = shared.split()
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
     assert {ranker.data_fingerprint for ranker in rankers.values()} == {trained.fingerprint()}
     for label, ranker in rankers.items():
         fit = click_fit(ranker, queries)
-        assert trial.criteria[f"likelihood in lists, {QUERIES}"][label] == pytest.approx(fit.list_log_likelihood)
-        assert trial.criteria[f"likelihood of clicks and skips, {QUERIES}"][label] == pytest.approx(fit.log_likelihood)
-        value = counterfactual_value(ranker, queries, propensities=estimate_propensities(scene.log))
-        assert trial.criteria[f"value (ips), {QUERIES}"][label] == pytest.approx(value.value)
+        assert selected.criteria[f"likelihood in lists, {QUERIES}"][label] == pytest.approx(fit.list_log_likelihood)
+        assert selected.criteria[f"likelihood of clicks and skips, {QUERIES}"][label] == pytest.approx(
+            fit.log_likelihood
+        )
+        value = counterfactual_value(ranker, queries, propensities=estimate_propensities(shared.log))
+        assert selected.criteria[f"value (ips), {QUERIES}"][label] == pytest.approx(value.value)
     shares = {length: rankers[f"V d={length}"].click_shares for length in (1, 2, 3)}
-    assert trial.chosen[f'dimension="auto", {QUERIES}'] == f"V d={choose_dimension(shares, queries)[0]}"
-    assert trial.rank_p_value is not None
-    assert {name.rpartition(", ")[2] for name in trial.criteria} == {QUERIES, PAGES}
+    assert selected.chosen[f'dimension="auto", {QUERIES}'] == f"V d={choose_dimension(shares, queries)[0]}"
+    assert selected.rank_p_value is not None
+    assert {name.rpartition(", ")[2] for name in selected.criteria} == {QUERIES, PAGES}
 
 
-def test_the_better_of_two_by_labels_is_what_verdicts_are_held_against(trial: Trial) -> None:
-    pairs = {name: len(found) for name, found in trial.verdicts.items()}
+def test_the_better_of_two_by_labels_is_what_verdicts_are_held_against(selected: ModelSelection) -> None:
+    pairs = {name: len(found) for name, found in selected.verdicts.items()}
     assert set(pairs) == {"likelihood of clicks and skips", "likelihood in lists", "value (ips)"}
     # Click, EM and the Vectorization of the default dimension: at most three pairs.
     assert len(set(pairs.values())) == 1

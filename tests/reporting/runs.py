@@ -19,7 +19,7 @@ from ultr.methods import DLA, ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
 from ultr.relevance import MLP
-from ultr.reporting import Material, Model, Report, comparison_report, report
+from ultr.reporting import Model, Report, ReportInputs, comparison_report, report
 from ultr.simulation.log import simulate
 
 TINY: dict[str, Any] = {"relevance": MLP(hidden=(8,), steps=20, batch_size=32), "evaluate_every": 5}
@@ -67,19 +67,19 @@ def saved(folder: Path, *names: str, graded: bool = True) -> tuple[Model, ...]:
 def by_labels(folder: Path) -> Report:
     """All models on judged lists."""
     models = saved(folder, "raw", "vectors", "labels")
-    material = Material(models, log=log(), log_name="log", judged=data().test, judged_name="the test part")
-    return report(material, name="a run", command="ultr report run")
+    inputs = ReportInputs(models, log=log(), log_name="log", judged=data().test, judged_name="the test part")
+    return report(inputs, name="a run", command="ultr report run")
 
 
 def by_clicks(folder: Path) -> Report:
     """A model beside raw clicks, on a log without grades."""
     models = saved(folder, "vectors", "raw", graded=False)
-    material = Material(models, log=log(graded=False), draws=19, missing=("There are no labels; give --data.",))
-    return report(material, name="a run", command="ultr report run --against raw")
+    inputs = ReportInputs(models, log=log(graded=False), draws=19, missing=("There are no labels; give --data.",))
+    return report(inputs, name="a run", command="ultr report run --against raw")
 
 
 def compared(folder: Path) -> Report:
     """Two models side by side."""
     models = saved(folder, "vectors", "dual")
-    material = Material(models, log=log(), judged=data().test, judged_name="the test part", chosen="vectors")
-    return comparison_report(material, models[1], command="ultr report vectors dual")
+    inputs = ReportInputs(models, log=log(), judged=data().test, judged_name="the test part", chosen="vectors")
+    return comparison_report(inputs, models[1], command="ultr report vectors dual")

@@ -14,7 +14,7 @@ from ultr.errors import DataError
 from ultr.evaluation import evaluate
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
-from ultr.reporting import Material, Model, Report, models_of, report
+from ultr.reporting import Model, Report, ReportInputs, models_of, report
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.orders import most_moved
 from ultr.reporting.provenance import provenance
@@ -65,17 +65,17 @@ def test_two_runs_are_compared_in_one_page(tmp_path: Path) -> None:
 
 def test_a_log_that_is_not_that_of_the_training_is_told(tmp_path: Path) -> None:
     models = saved(tmp_path, "vectors")
-    right = provenance(Material(models, log=log()))
+    right = provenance(ReportInputs(models, log=log()))
     assert right.section.advice == ""
     assert right.numbers["log_is_that_of"] == ["vectors"]
     other = log().select(np.arange(log().lists // 2))
-    wrong = provenance(Material(models, log=other, log_name="half"))
+    wrong = provenance(ReportInputs(models, log=other, log_name="half"))
     assert "half is not the log that vectors learned from" in wrong.section.advice
     assert wrong.numbers["log_is_that_of"] == []
 
 
 def test_without_log_and_labels_a_page_says_what_is_missing(tmp_path: Path) -> None:
-    found = report(Material(saved(tmp_path, "vectors")), name="bare", command="ultr report bare")
+    found = report(ReportInputs(saved(tmp_path, "vectors")), name="bare", command="ultr report bare")
     text = found.page().html()
     assert text.count("give --log FOLDER") == 4
     assert "This needs judged lists, or the log" in text
@@ -86,9 +86,9 @@ def test_the_best_model_by_labels_is_looked_at_closely(tmp_path: Path) -> None:
     models = saved(tmp_path, "raw", "dual", "vectors", "labels")
     quality = {name: evaluate(ranker, data().test).mean("nDCG@10") for name, ranker in rankers().items()}
     best = max(("dual", "vectors"), key=lambda name: quality[name])
-    assert Material(models, judged=data().test).subject.name == best
-    assert Material(models).subject.name == "dual"
-    assert Material(models, chosen="vectors").subject.name == "vectors"
+    assert ReportInputs(models, judged=data().test).subject.name == best
+    assert ReportInputs(models).subject.name == "dual"
+    assert ReportInputs(models, chosen="vectors").subject.name == "vectors"
 
 
 def test_the_models_of_a_folder_stand_between_their_bounds(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_of_several_lists_of_a_query_the_most_frequent_is_shown() -> None:
 
 def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path) -> None:
     models = saved(tmp_path, "vectors")
-    graded = click_matrix(Material(models, log=log()))
+    graded = click_matrix(ReportInputs(models, log=log()))
     grades = log().grades
     assert grades is not None
     shown = np.repeat(log().impressions, log().lengths)
@@ -168,7 +168,7 @@ def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path
     values = np.linalg.svd(np.array(graded.numbers["rates"]), compute_uv=False)
     assert graded.numbers["singular_values"] == pytest.approx(values.tolist())
     assert graded.section.text.startswith("Groups are the grades that a judge gave")
-    scored = click_matrix(Material(models, log=log(graded=False)))
+    scored = click_matrix(ReportInputs(models, log=log(graded=False)))
     assert len(scored.numbers["rates"]) == 5
     assert scored.section.text.startswith("The log has no grades, so groups are fifths")
 

@@ -24,7 +24,7 @@ import httpx
 from ultr.serving.app import build_app
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.service import Service
-from ultr.serving.settings import Settings
+from ultr.serving.settings import ServiceSettings
 
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE = 30.0
@@ -54,9 +54,9 @@ class Client:
 
 
 @contextmanager
-def client(model: Path, settings: Settings | None = None) -> Iterator[Client]:
+def client(model: Path, settings: ServiceSettings | None = None) -> Iterator[Client]:
     """A service in this process that is closed in the end."""
-    service = Service(ModelSlot(model), settings or Settings())
+    service = Service(ModelSlot(model), settings or ServiceSettings())
     try:
         yield Client(service, build_app(service))
     finally:

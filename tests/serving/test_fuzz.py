@@ -20,8 +20,8 @@ from tests.serving.ranker_file import NAMES
 from tests.serving.service import Client, client, error_of
 
 from ultr.serving.features import Missing
-from ultr.serving.limits import Limits
-from ultr.serving.settings import Settings
+from ultr.serving.limits import RequestLimits
+from ultr.serving.settings import ServiceSettings
 
 QUICK = settings(
     max_examples=150,
@@ -31,7 +31,7 @@ QUICK = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 TOKEN = "a-token-of-enough-characters"
-LIMITS = Limits(queries=3, candidates=4, all_candidates=6)
+LIMITS = RequestLimits(queries=3, candidates=4, all_candidates=6)
 NUMBERS = st.floats(allow_nan=False, width=32) | st.integers(-(10**6), 10**6)
 ODD: st.SearchStrategy[Any] = (
     st.none()
@@ -64,7 +64,7 @@ def requests(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]
 @pytest.fixture(scope="module", params=["refuse", "fill"])
 def service(model: Path, request: pytest.FixtureRequest) -> Iterator[Client]:
     missing: Missing = request.param
-    with client(model, Settings(missing=missing, limits=LIMITS)) as found:
+    with client(model, ServiceSettings(missing=missing, limits=LIMITS)) as found:
         yield found
 
 
@@ -129,9 +129,9 @@ def test_the_service_does_what_its_specification_says(
     model: Path, token: str | None, missing: Missing, mode: GenerationMode
 ) -> None:
     # The number of candidates in all queries is the one limit that the specification has no words for.
-    limits = Limits(queries=3, candidates=4, all_candidates=12)
+    limits = RequestLimits(queries=3, candidates=4, all_candidates=12)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    with client(model, Settings(token=token, missing=missing, limits=limits)) as asked:
+    with client(model, ServiceSettings(token=token, missing=missing, limits=limits)) as asked:
         schema = schemathesis.openapi.from_dict(asked.get("/openapi.json", headers=headers).json())
         schema.app = asked.app
         seen: set[str] = set()

@@ -18,7 +18,7 @@ from tests.serving.service import PATIENCE, client, running
 from ultr.errors import ModelFileError
 from ultr.serving import logs
 from ultr.serving.model_slot import ModelSlot
-from ultr.serving.settings import Settings
+from ultr.serving.settings import ServiceSettings
 
 REQUEST = {"queries": [{"candidates": [{"features": [1, 2, 3]}]}]}
 
@@ -123,7 +123,7 @@ def test_a_model_with_other_features_is_told_by_their_names(file: Path, capsys: 
 
 
 def test_the_file_is_watched(file: Path) -> None:
-    with client(file, Settings(watch_seconds=0.01)) as asked:
+    with client(file, ServiceSettings(watch_seconds=0.01)) as asked:
 
         async def run() -> str:
             first = asked.service.slot.current

@@ -10,7 +10,7 @@ from tests.cli.console import ultr
 from tests.serving.ranker_file import write_ranker
 from tests.serving.service import running
 
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.metrics import Metrics
 
 PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
@@ -51,7 +51,7 @@ def test_the_page_names_every_option_limit_and_metric() -> None:
     assert [option for option in options if f"`{option}" not in PAGE and option not in PAGE] == []
     for value in ("8 MiB", "100", "2,000", "10,000", "32 KiB", "75 s", "512", "64"):
         assert f"| {value} |" in PAGE
-    assert Limits() == Limits(
+    assert RequestLimits() == RequestLimits(
         body_bytes=8 * 2**20, header_bytes=32 * 2**10, idle_seconds=75, connections=512, requests=64
     )
     for family in Metrics().registry.collect():

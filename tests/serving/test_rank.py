@@ -10,8 +10,8 @@ from tests.serving.ranker_file import NAMES, weights_of, write_ranker
 from tests.serving.service import Client, client, error_of
 
 from ultr.scoring import FORMS
-from ultr.serving.limits import Limits
-from ultr.serving.settings import Settings
+from ultr.serving.limits import RequestLimits
+from ultr.serving.settings import ServiceSettings
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def service(model: Path) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def filling(model: Path) -> Iterator[Client]:
-    with client(model, Settings(missing="fill")) as found:
+    with client(model, ServiceSettings(missing="fill")) as found:
         yield found
 
 
@@ -242,15 +242,15 @@ def test_a_fault_outside_of_the_features_names_its_place(service: Client) -> Non
 @pytest.mark.parametrize(
     ("limits", "status", "words"),
     [
-        (Limits(queries=1), 422, "2 queries in one request, at most 1 may be"),
-        (Limits(candidates=2), 422, "query 1 has 3 candidates, at most 2 may be"),
-        (Limits(all_candidates=3), 422, "4 candidates in one request, at most 3 may be"),
-        (Limits(body_bytes=100), 413, "the body has more than 100 bytes"),
+        (RequestLimits(queries=1), 422, "2 queries in one request, at most 1 may be"),
+        (RequestLimits(candidates=2), 422, "query 1 has 3 candidates, at most 2 may be"),
+        (RequestLimits(all_candidates=3), 422, "4 candidates in one request, at most 3 may be"),
+        (RequestLimits(body_bytes=100), 413, "the body has more than 100 bytes"),
     ],
 )
-def test_more_than_a_limit_is_too_much(model: Path, limits: Limits, status: int, words: str) -> None:
+def test_more_than_a_limit_is_too_much(model: Path, limits: RequestLimits, status: int, words: str) -> None:
     one, three = ask([1, 1, 1])["queries"], ask(*[[1, 1, 1]] * 3)["queries"]
-    with client(model, Settings(limits=limits)) as service:
+    with client(model, ServiceSettings(limits=limits)) as service:
         answer = service.post("/rank", json={"queries": one + three})
         assert answer.status_code == status
         assert words in error_of(answer)

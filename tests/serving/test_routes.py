@@ -18,10 +18,10 @@ from ultr.errors import DataError, OptionError
 from ultr.serving import logs, ranking
 from ultr.serving import service as service_module
 from ultr.serving.app import build_app
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.service import Service
-from ultr.serving.settings import Settings, read_token
+from ultr.serving.settings import ServiceSettings, read_token
 
 TOKEN = "a-token-of-enough-characters"
 REQUEST = {"queries": [{"candidates": [{"features": [1, 2, 3]}, {"features": [3, 2, 1]}]}]}
@@ -35,7 +35,7 @@ def service(model: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def guarded(model: Path) -> Iterator[Client]:
-    with client(model, Settings(token=TOKEN)) as found:
+    with client(model, ServiceSettings(token=TOKEN)) as found:
         yield found
 
 
@@ -48,7 +48,7 @@ def counted(service: Client, name: str, **labels: str) -> float:
 def test_the_model_tells_its_features_and_the_limits(service: Client) -> None:
     answer = service.get("/model").json()
     assert answer["card"]["feature_names"] == list(NAMES)
-    assert answer["limits"]["candidates"] == Limits().candidates
+    assert answer["limits"]["candidates"] == RequestLimits().candidates
     assert len(answer["digest"]) == 32
 
 
@@ -194,7 +194,7 @@ def _held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = _held(monkeypatch)
-    service = Service(ModelSlot(model), Settings(limits=Limits(requests=3), threads=1))
+    service = Service(ModelSlot(model), ServiceSettings(limits=RequestLimits(requests=3), threads=1))
 
     async def run() -> tuple[list[httpx.Response], httpx.Response]:
         transport = httpx.ASGITransport(build_app(service))
@@ -216,7 +216,7 @@ def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monke
 def test_bodies_share_a_limit_that_is_given_back(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = _held(monkeypatch)
     size = len(httpx.Request("POST", "http://service", json=REQUEST).content)
-    with client(model, Settings(limits=Limits(all_body_bytes=2 * size), threads=3)) as asked:
+    with client(model, ServiceSettings(limits=RequestLimits(all_body_bytes=2 * size), threads=3)) as asked:
 
         async def run() -> list[httpx.Response]:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(asked.app), base_url="http://service") as client:
@@ -235,7 +235,7 @@ def test_bodies_share_a_limit_that_is_given_back(model: Path, monkeypatch: pytes
 
 def test_an_answer_that_takes_too_long_is_given_up(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = _held(monkeypatch)
-    with client(model, Settings(limits=Limits(score_seconds=0.05))) as service:
+    with client(model, ServiceSettings(limits=RequestLimits(score_seconds=0.05))) as service:
         answer = service.post("/rank", json=REQUEST)
         go_on.set()
     assert answer.status_code == 429
@@ -276,7 +276,7 @@ def test_a_request_id_is_given_back_if_it_is_plain(service: Client) -> None:
 )
 def test_tokens_that_protect_nothing_or_cannot_be_sent_are_refused(token: str) -> None:
     with pytest.raises(OptionError, match="openssl rand -hex 32"):
-        Settings(token=token)
+        ServiceSettings(token=token)
 
 
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
@@ -287,20 +287,20 @@ def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
     assert read_token(None, {}) is None
     with pytest.raises(DataError, match="cannot read the token"):
         read_token(tmp_path / "none", {})
-    assert TOKEN not in repr(Settings(token=TOKEN))
+    assert TOKEN not in repr(ServiceSettings(token=TOKEN))
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0"])
 def test_other_machines_need_a_token_unless_told_otherwise(address: str) -> None:
-    Settings(token=TOKEN).check_exposure(address)
-    Settings(open_without_token=True).check_exposure(address)
+    ServiceSettings(token=TOKEN).check_exposure(address)
+    ServiceSettings(open_without_token=True).check_exposure(address)
     with pytest.raises(OptionError, match="--no-token"):
-        Settings().check_exposure(address)
+        ServiceSettings().check_exposure(address)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
 def test_the_same_machine_needs_none(address: str) -> None:
-    Settings().check_exposure(address)
+    ServiceSettings().check_exposure(address)
 
 
 @pytest.mark.parametrize(
@@ -308,4 +308,4 @@ def test_the_same_machine_needs_none(address: str) -> None:
 )
 def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(limits))):
-        Limits(**limits)
+        RequestLimits(**limits)

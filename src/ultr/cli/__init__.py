@@ -1,4 +1,4 @@
-"""The command line: one file a command."""
+"""The command line: one file per command."""
 
 from __future__ import annotations
 
@@ -55,19 +55,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command("demo")(demo.demo)
-app.command("simulate")(simulate.simulate)
-app.command("prepare")(prepare.prepare)
-app.command("doctor")(doctor.doctor)
-app.command("methods")(methods.methods)
-app.command("train")(train.train)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("rank")(rank.rank)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
+for command in (
+    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, evaluate.evaluate),
+    *(compare.compare, rank.rank, export.export, serve.serve, report.report, reproduce.reproduce),
+):
+    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:

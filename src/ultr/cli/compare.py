@@ -24,7 +24,7 @@ def compare(
     propensities: Annotated[
         Path | None,
         typer.Option(
-            help="A file (JSON, CSV, or one number a line), or the folder of another click log; "
+            help="A file (JSON, CSV, or one number per line), or the folder of another click log; "
             "by default they are estimated from the swaps in --log."
         ),
     ] = None,

@@ -31,8 +31,7 @@ def doctor(
         typer.Option(help="For a raw log: a TOML file with the names of columns, or yandex, sogou, trec2014, ubi."),
     ] = None,
     model: Annotated[
-        Path | None,
-        typer.Option(help="Model folder, to group documents by its scores where the log has no labels."),
+        Path | None, typer.Option(help="Model folder, to group documents by its scores where the log has no labels.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with all tables and plots to this file.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Print the tables behind the answers too.")] = False,

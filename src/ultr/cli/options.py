@@ -21,7 +21,7 @@ Data = Annotated[
     str,
     typer.Option(
         help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
-        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file.",
+        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file."
     ),
 ]
 Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]
@@ -65,7 +65,7 @@ def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: i
 
 
 def is_log(path: Path, *, of: str) -> bool:
-    """Whether the option `of`, a file or a click log, names a click log; neither of them is an error."""
+    """True if the option `of`, a file or a click log, names a click log; neither of them is an error."""
     if path.exists() and not path.is_dir():
         return False
     if not (path / "manifest.json").is_file():

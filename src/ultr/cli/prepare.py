@@ -57,8 +57,7 @@ def prepare(
         int, typer.Option(help="A value of a factor with fewer impressions becomes the level `other`.")
     ] = 100,
     pairs: Annotated[
-        bool,
-        typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs."),
+        bool, typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs.")
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop where a row would be put aside.")] = False,
     overwrite: options.Overwrite = False,

@@ -20,7 +20,7 @@ def rank(
     out: Annotated[Path | None, typer.Option(help="File for the result; by default it is printed.")] = None,
     overwrite: options.Overwrite = False,
     features: options.Features = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per line, for machines.")] = False,
 ) -> None:
     """Rank the candidates of each query: query, rank, number of the candidate in its query, score.
 

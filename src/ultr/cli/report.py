@@ -15,7 +15,7 @@ from ultr.errors import DataError, OptionError, UltrError
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
-    from ultr.reporting import Material, Model
+    from ultr.reporting import Model, ReportInputs
 
 NAME = "report.html"
 
@@ -29,8 +29,7 @@ def report(
         typer.Option(help="Folder of the click log; by default that of the training, if it is still there."),
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file."),
+        str | None, typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file.")
     ] = None,
     fold: Annotated[int | None, typer.Option(help="Which fold of --data; by default that of the training.")] = None,
     against: Annotated[
@@ -56,12 +55,12 @@ def report(
         raise OptionError(f"{target} is not a page of ultr; give another --out, or ask to overwrite it (--overwrite)")
     command = shlex.join(["ultr", *sys.argv[1:]])
     with Console(stderr=True).status(f"reading {run}") as status:
-        material, second = _material(run, other, against or [], log=log, data=data, fold=fold)
-        status.update(f"looking at {material.subject.name}")
+        inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold)
+        status.update(f"looking at {inputs.subject.name}")
         found = (
-            report_on(material, name=str(run), command=command)
+            report_on(inputs, name=str(run), command=command)
             if second is None
-            else comparison_report(material, second, command=command)
+            else comparison_report(inputs, second, command=command)
         )
         found.page().write(target)
     if json:
@@ -70,18 +69,18 @@ def report(
         print_json(found.as_json() | {"page": str(target)})
         return
     typer.echo(found.summary)
-    for sentence in material.missing:
+    for sentence in inputs.missing:
         typer.echo(f"not shown: {sentence}")
     typer.echo(f"{target}")
 
 
-def _material(
+def _inputs(
     run: Path, other: Path | None, against: list[Path], *, log: Path | None, data: str | None, fold: int | None
-) -> tuple[Material, Model | None]:
+) -> tuple[ReportInputs, Model | None]:
     """All that the report is made of, and the model that the subject is compared with, if there is one."""
     from dataclasses import replace
 
-    from ultr.reporting import Material, Model, models_of
+    from ultr.reporting import Model, ReportInputs, models_of
 
     first = models_of(run)
     second = [] if other is None else models_of(other)
@@ -90,7 +89,7 @@ def _material(
     missing: list[str] = []
     clicks, log_name = _log(models, log, missing)
     judged, judged_name = _judged(models, data, fold, missing)
-    material = Material(
+    inputs = ReportInputs(
         models=tuple(models),
         log=clicks,
         log_name=log_name,
@@ -99,13 +98,13 @@ def _material(
         missing=tuple(missing),
     )
     if len(models) == len(first):
-        return material, None
+        return inputs, None
     ends = len(first), len(first) + len(second)
-    subject = replace(material, models=material.models[: ends[0]]).subject
+    subject = replace(inputs, models=inputs.models[: ends[0]]).subject
     if other is None:
-        return replace(material, chosen=subject.name), None
-    compared = replace(material, models=material.models[ends[0] : ends[1]]).subject
-    return replace(material, models=(subject, compared, *material.models[ends[1] :]), chosen=subject.name), compared
+        return replace(inputs, chosen=subject.name), None
+    compared = replace(inputs, models=inputs.models[ends[0] : ends[1]]).subject
+    return replace(inputs, models=(subject, compared, *inputs.models[ends[1] :]), chosen=subject.name), compared
 
 
 def _named(models: list[Model]) -> list[Model]:

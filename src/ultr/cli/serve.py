@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ultr.errors import OptionError
 
-_LIMITS = "Limits"
+
+def _limit(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Limits")
 
 
 def serve(
@@ -25,7 +27,7 @@ def serve(
     missing: Annotated[
         str, typer.Option(help="`refuse` candidates without all features, or `fill` in typical values.")
     ] = "refuse",
-    threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one a core.")] = 0,
+    threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one per core.")] = 0,
     watch_seconds: Annotated[
         float, typer.Option(help="How often to look for a new model file; 0 reloads on SIGHUP alone.")
     ] = 1.0,
@@ -34,22 +36,18 @@ def serve(
     ] = 0.0,
     shutdown_seconds: Annotated[float, typer.Option(help="Time for requests that have begun when it stops.")] = 30.0,
     log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
-    max_body_mib: Annotated[float, typer.Option(help="Size of a request, in MiB.", rich_help_panel=_LIMITS)] = 8.0,
-    max_all_bodies_mib: Annotated[
-        float, typer.Option(help="Size of all requests at a time, in MiB.", rich_help_panel=_LIMITS)
-    ] = 256.0,
-    max_queries: Annotated[int, typer.Option(help="Queries a request.", rich_help_panel=_LIMITS)] = 100,
-    max_candidates: Annotated[int, typer.Option(help="Candidates a query.", rich_help_panel=_LIMITS)] = 2_000,
-    max_all_candidates: Annotated[int, typer.Option(help="Candidates a request.", rich_help_panel=_LIMITS)] = 10_000,
-    max_requests: Annotated[int, typer.Option(help="Requests being answered at once.", rich_help_panel=_LIMITS)] = 64,
-    max_connections: Annotated[int, typer.Option(help="Open connections.", rich_help_panel=_LIMITS)] = 512,
-    header_seconds: Annotated[float, typer.Option(help="Time to send headers.", rich_help_panel=_LIMITS)] = 10.0,
-    body_seconds: Annotated[float, typer.Option(help="Time to send a body.", rich_help_panel=_LIMITS)] = 10.0,
-    score_seconds: Annotated[float, typer.Option(help="Time to answer.", rich_help_panel=_LIMITS)] = 5.0,
-    write_seconds: Annotated[float, typer.Option(help="Time to take an answer.", rich_help_panel=_LIMITS)] = 10.0,
-    idle_seconds: Annotated[
-        float, typer.Option(help="Time between requests on a connection.", rich_help_panel=_LIMITS)
-    ] = 75.0,
+    max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
+    max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
+    max_queries: Annotated[int, _limit("Queries per request.")] = 100,
+    max_candidates: Annotated[int, _limit("Candidates per query.")] = 2_000,
+    max_all_candidates: Annotated[int, _limit("Candidates per request.")] = 10_000,
+    max_requests: Annotated[int, _limit("Requests being answered at once.")] = 64,
+    max_connections: Annotated[int, _limit("Open connections.")] = 512,
+    header_seconds: Annotated[float, _limit("Time to send headers.")] = 10.0,
+    body_seconds: Annotated[float, _limit("Time to send a body.")] = 10.0,
+    score_seconds: Annotated[float, _limit("Time to answer.")] = 5.0,
+    write_seconds: Annotated[float, _limit("Time to take an answer.")] = 10.0,
+    idle_seconds: Annotated[float, _limit("Time between requests on a connection.")] = 75.0,
 ) -> None:
     """Serve an exported ranker: `POST /rank`, `GET /model`, `/health`, `/ready`, `/metrics`, and a page at `/docs`.
 
@@ -60,14 +58,14 @@ def serve(
 
     from ultr import checks
     from ultr.serving.features import Missing
-    from ultr.serving.limits import Limits
+    from ultr.serving.limits import RequestLimits
     from ultr.serving.server import serve as run
-    from ultr.serving.settings import Settings, read_token
+    from ultr.serving.settings import ServiceSettings, read_token
 
     token = read_token(token_file, os.environ)
     if no_token and token is not None:
         raise OptionError("--no-token contradicts --token-file or ULTR_TOKEN; leave one of them out")
-    limits = Limits(
+    limits = RequestLimits(
         body_bytes=int(checks.positive("max_body_mib", max_body_mib) * 2**20),
         all_body_bytes=int(checks.positive("max_all_bodies_mib", max_all_bodies_mib) * 2**20),
         queries=max_queries,
@@ -81,7 +79,7 @@ def serve(
         write_seconds=write_seconds,
         idle_seconds=idle_seconds,
     )
-    settings = Settings(
+    settings = ServiceSettings(
         host=host,
         port=port,
         token=token,

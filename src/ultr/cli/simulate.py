@@ -26,11 +26,10 @@ def simulate(
     svm_share: Annotated[
         float, typer.Option(help="Share of the labelled queries that the shown lists come from.")
     ] = 0.01,
-    rankings: Annotated[int, typer.Option(help="Shown lists a query.")] = 1,
+    rankings: Annotated[int, typer.Option(help="Shown lists per query.")] = 1,
     noise: Annotated[float, typer.Option(help="How much the rankings of a query differ; 0 is not at all.")] = 0.0,
     pairs: Annotated[
-        bool,
-        typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs."),
+        bool, typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs.")
     ] = False,
     settings: options.Set = None,
     seed: options.Seed = 0,

@@ -56,7 +56,7 @@ def train(
     propensities: Annotated[
         Path | None,
         typer.Option(
-            help="For the method inverse-propensity: a file (JSON, CSV, or one number a line), or the folder of a "
+            help="For the method inverse-propensity: a file (JSON, CSV, or one number per line), or the folder of a "
             "click log whose rankings were random."
         ),
     ] = None,
@@ -137,7 +137,7 @@ def train(
 def _origin(
     out: Path, log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int
 ) -> Origin:
-    """What the model's manifest says of how it was trained."""
+    """The origin in the model's manifest: how it was trained."""
     from ultr.methods.origin import Origin, seen_from
 
     # Labels choose the weights of what learns from them, unless others are given.
@@ -191,12 +191,7 @@ def _propensities(path: Path) -> tuple[float, ...]:
 def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
     records = [record for record in history if record.stage == stage]
     values = [record.value for record in records if record.value is not None]
-    return {
-        "stage": stage,
-        "steps": records[-1].step,
-        "loss": records[-1].loss,
-        "best": max(values, default=None),
-    }
+    return {"stage": stage, "steps": records[-1].step, "loss": records[-1].loss, "best": max(values, default=None)}
 
 
 def _clicks(

@@ -1,26 +1,14 @@
 """Click models: how users click on a shown list whose grades are known. No torch here."""
 
-from ultr.clicks.cascade import Cascade
-from ultr.clicks.dependent_click import DependentClick
-from ultr.clicks.dynamic_bayesian import DynamicBayesian
-from ultr.clicks.matrix import ClickMatrix
-from ultr.clicks.model import EXAMINATION, ClickModel, relevance
-from ultr.clicks.position_based import PositionBased
-from ultr.clicks.registry import CLICK_MODELS, click_model
-from ultr.clicks.trust_bias import TrustBias
-from ultr.clicks.user_browsing import UserBrowsing
-
-__all__ = [
-    "CLICK_MODELS",
-    "EXAMINATION",
-    "Cascade",
-    "ClickMatrix",
-    "ClickModel",
-    "DependentClick",
-    "DynamicBayesian",
-    "PositionBased",
-    "TrustBias",
-    "UserBrowsing",
-    "click_model",
-    "relevance",
-]
+from ultr.clicks.cascade import Cascade as Cascade
+from ultr.clicks.dependent_click import DependentClick as DependentClick
+from ultr.clicks.dynamic_bayesian import DynamicBayesian as DynamicBayesian
+from ultr.clicks.matrix import ClickMatrix as ClickMatrix
+from ultr.clicks.model import EXAMINATION as EXAMINATION
+from ultr.clicks.model import ClickModel as ClickModel
+from ultr.clicks.model import relevance as relevance
+from ultr.clicks.position_based import PositionBased as PositionBased
+from ultr.clicks.registry import CLICK_MODELS as CLICK_MODELS
+from ultr.clicks.registry import click_model as click_model
+from ultr.clicks.trust_bias import TrustBias as TrustBias
+from ultr.clicks.user_browsing import UserBrowsing as UserBrowsing

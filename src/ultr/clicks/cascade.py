@@ -29,7 +29,7 @@ class Cascade(ExaminationChain):
     noise: float = 0.1
     """The attraction of grade 0."""
     positions: int = 10
-    """How many positions are shown."""
+    """Number of shown positions."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", parameters.probability("noise", self.noise))

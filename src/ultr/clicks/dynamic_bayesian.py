@@ -32,11 +32,11 @@ class DynamicBayesian(ExaminationChain):
     noise: float = 0.1
     """The attraction of grade 0."""
     satisfaction: float = 0.9
-    """How likely a clicked document of the highest grade ends the search."""
+    """Probability that a clicked document of the highest grade ends the search."""
     persistence: float = 0.9
-    """`gamma`, how likely an unsatisfied user reads on."""
+    """`gamma`, the probability that an unsatisfied user reads on."""
     positions: int = 10
-    """How many positions are shown."""
+    """Number of shown positions."""
 
     def __post_init__(self) -> None:
         for field in ("noise", "satisfaction", "persistence"):
@@ -49,7 +49,5 @@ class DynamicBayesian(ExaminationChain):
         click = relevance(grades, max_label=max_label, noise=self.noise)
         satisfied = self.satisfaction * relevance(grades, max_label=max_label)
         return Chain(
-            click,
-            after_click=self.persistence * (1 - satisfied),
-            after_skip=np.full_like(click, self.persistence),
+            click, after_click=self.persistence * (1 - satisfied), after_skip=np.full_like(click, self.persistence)
         )

@@ -39,7 +39,7 @@ class ExaminationChain(ABC):
     @property
     @abstractmethod
     def positions(self) -> int:
-        """How many shown positions the model knows."""
+        """Number of shown positions that the model knows."""
 
     @abstractmethod
     def chain(self, max_label: int) -> Chain:

@@ -16,7 +16,7 @@ class IndependentClicks(ABC):
     @property
     @abstractmethod
     def positions(self) -> int:
-        """How many shown positions the model knows."""
+        """Number of shown positions that the model knows."""
 
     @abstractmethod
     def rates(self, max_label: int) -> Doubles:

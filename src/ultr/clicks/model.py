@@ -1,4 +1,4 @@
-"""What a click model is, and the pieces that several of them share."""
+"""The protocol of click models, and the pieces that several of them share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Joachims et al., Accurately Interpreting Clickthrough Data as Implicit Feedback,
 
 @runtime_checkable
 class ClickModel(Protocol):
-    """How users click on a shown list whose grades are known.
+    """Clicks of users on a shown list whose grades are known.
 
     Everywhere, `labels` holds one shown list a row, in shown order, filled up with -1 at the end where no
     document was shown. It may have fewer columns than the model has positions.
@@ -31,7 +31,7 @@ class ClickModel(Protocol):
 
     @property
     def positions(self) -> int:
-        """How many shown positions the model knows."""
+        """Number of shown positions that the model knows."""
 
     def probabilities(self, labels: Integers, *, max_label: int) -> Doubles:
         """The exact marginal click probability of each shown document; 0 where no document was shown."""

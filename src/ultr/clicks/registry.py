@@ -17,15 +17,7 @@ from ultr.clicks.user_browsing import UserBrowsing
 
 CLICK_MODELS: dict[str, type[Any]] = {
     model.name: model
-    for model in (
-        ClickMatrix,
-        TrustBias,
-        PositionBased,
-        UserBrowsing,
-        Cascade,
-        DependentClick,
-        DynamicBayesian,
-    )
+    for model in (ClickMatrix, TrustBias, PositionBased, UserBrowsing, Cascade, DependentClick, DynamicBayesian)
 }
 
 

@@ -66,7 +66,7 @@ def letor_like(
     judge, views = _Judge.of(seed), _Views.of(seed, features=features)
 
     def judged(split: str, queries: int) -> JudgedLists:
-        candidates = _Candidates.draw(seed, split, queries=queries)
+        candidates = _HiddenLists.draw(seed, split, queries=queries)
         return JudgedLists.of(
             features=views.features(candidates, generator(seed, "letor_like", split, "features")),
             labels=judge.labels(candidates),
@@ -85,7 +85,7 @@ def letor_like(
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidates:
+class _HiddenLists:
     """The hidden side of some lists, one row for each document."""
 
     offsets: Integers
@@ -95,7 +95,7 @@ class _Candidates:
     """[documents]: how far the judge is off."""
 
     @classmethod
-    def draw(cls, seed: int, split: str, *, queries: int) -> _Candidates:
+    def draw(cls, seed: int, split: str, *, queries: int) -> _HiddenLists:
         """The first `queries` queries of a split: a stream for each quantity keeps them the first ones."""
         lengths, asked, centres, ease, offered, slips = (
             generator(seed, "letor_like", split, quantity)
@@ -142,24 +142,24 @@ class _Judge:
             thresholds=np.empty(0),
         )
         # Scales and thresholds come from a draw of their own: those of a split would change with its size.
-        reference = _Candidates.draw(seed, "reference", queries=REFERENCE_QUERIES)
+        reference = _HiddenLists.draw(seed, "reference", queries=REFERENCE_QUERIES)
         judge = replace(judge, part_weights=PART_WEIGHTS / judge.parts(reference).std(axis=0))
         seen = judge.relevance(reference) + reference.slips
         return replace(judge, thresholds=np.quantile(seen, np.cumsum(GRADE_SHARES)[:-1]))
 
-    def parts(self, candidates: _Candidates) -> Doubles:
+    def parts(self, candidates: _HiddenLists) -> Doubles:
         """The parts of relevance before weighting, float64 [documents, parts]."""
         query, document = np.split(candidates.factors, [QUERY_FACTORS], axis=1)
         gated = (np.tanh(query @ self.gates) * document).sum(axis=1)
         distances = candidates.factors @ self.bumps[:-1] + self.bumps[-1]
         return np.stack([document @ self.linear, gated, np.exp(-(distances**2)) @ self.heights], axis=1)
 
-    def relevance(self, candidates: _Candidates) -> Doubles:
+    def relevance(self, candidates: _HiddenLists) -> Doubles:
         """The true relevance, before the judge errs."""
         relevance: Doubles = self.parts(candidates) @ self.part_weights
         return relevance
 
-    def labels(self, candidates: _Candidates) -> Integers:
+    def labels(self, candidates: _HiddenLists) -> Integers:
         """The grades that the judge gives."""
         return np.searchsorted(self.thresholds, self.relevance(candidates) + candidates.slips)
 
@@ -205,7 +205,7 @@ class _Views:
         widths = {kind: column.stop - column.start for kind, column in self.columns.items()}
         return [f"{kind}_{number + 1}" for kind, width in widths.items() for number in range(width)]
 
-    def features(self, candidates: _Candidates, random: np.random.Generator) -> Floats:
+    def features(self, candidates: _HiddenLists, random: np.random.Generator) -> Floats:
         """What a ranker may see, float32 [documents, features]."""
         factors = candidates.factors.astype(np.float32)
         values: Floats = factors @ self.mixtures

@@ -55,7 +55,7 @@ def read_svmlight(
         label=HIGHEST_LABEL if max_label is None else max_label,
         known_features=features is not None,
     )
-    table = _Table(path, width=features)
+    table = _GrowingLists(path, width=features)
     for block in _parsed_blocks(path, limits):
         table.append(block)
     return table.finish(max_label)
@@ -76,7 +76,7 @@ def _parsed_blocks(path: str | Path, limits: Limits) -> Iterator[Block]:
             yield waiting.popleft().result()
 
 
-class _Table:
+class _GrowingLists:
     """The documents read so far, in arrays that grow."""
 
     def __init__(self, path: str | Path, *, width: int | None) -> None:

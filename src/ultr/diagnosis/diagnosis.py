@@ -1,4 +1,4 @@
-"""What an engineer must know about a click log before training on it."""
+"""Everything an engineer must know about a click log before training on it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.dimension import Dimension
+from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.diagnosis.drift import Drift, no_time
-from ultr.diagnosis.entanglement import Entanglement
-from ultr.diagnosis.exposure import Exposure
+from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.finding import Finding, Verdict
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
+from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
 from ultr.preparation.summary import Summary
@@ -27,11 +27,11 @@ class Diagnosis:
 
     source: str
     volume: Volume
-    exposure: Exposure
+    click_rates: ClickRates
     drift: Drift | None
-    dimension: Dimension
+    dimension: BiasDimension
     linkage: Linkage
-    entanglement: Entanglement
+    position_predictability: PositionPredictability
     position_bias: PositionBias
 
     @property
@@ -39,17 +39,17 @@ class Diagnosis:
         """An answer to each question."""
         return (
             self.volume.finding(),
-            self.exposure.finding(),
+            self.click_rates.finding(),
             no_time() if self.drift is None else self.drift.finding(),
             self.dimension.finding(),
             self.linkage.finding(),
-            self.entanglement.finding(),
+            self.position_predictability.finding(),
             self.position_bias.finding(),
         )
 
     @property
     def headline(self) -> str:
-        """Whether the log can be debiased, and how, in one sentence."""
+        """One sentence on whether the log can be debiased, and how."""
         found = {finding.name: finding.verdict for finding in self.findings}
         if found["volume"] is Verdict.BAD:
             return "This log cannot be learned from as it is."
@@ -69,7 +69,7 @@ class Diagnosis:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What to do, the gravest first, and how to train."""
+        """Things to do, the gravest first, and the commands to train."""
         order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
         urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
         steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
@@ -123,10 +123,10 @@ def diagnose(
     return Diagnosis(
         source=source,
         volume=Volume.of(log, summary),
-        exposure=Exposure.of(log),
+        click_rates=ClickRates.of(log),
         drift=Drift.of(log, seed=seed),
-        dimension=Dimension.of(log, scores=scores, draws=draws, seed=seed),
+        dimension=BiasDimension.of(log, scores=scores, draws=draws, seed=seed),
         linkage=Linkage.of(log),
-        entanglement=Entanglement.of(log, seed=seed),
+        position_predictability=PositionPredictability.of(log, seed=seed),
         position_bias=PositionBias.of(log, samples=samples, seed=seed),
     )

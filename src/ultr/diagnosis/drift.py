@@ -1,4 +1,4 @@
-"""Whether clicks at the end of a log are like those at its beginning."""
+"""Clicks at the end of a log against those at its beginning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ultr.arrays import Doubles, Integers, Mask
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates, units_of
 from ultr.metrics.intervals import Interval
 from ultr.seeding import generator
@@ -66,12 +66,12 @@ class Drift:
 
     @property
     def changed(self) -> bool:
-        """Whether clicks changed by more than chance, and by so much that it matters."""
+        """True if clicks changed by more than chance, and by enough to matter."""
         beyond_chance = not self.ratio.low <= 1 <= self.ratio.high
         return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE
 
     def finding(self) -> Finding:
-        """Whether the end of the log is like its beginning."""
+        """The answer on whether the end of the log is like its beginning."""
         change = self.ratio.mean - 1
         said = (
             f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at the "
@@ -82,17 +82,6 @@ class Drift:
         advice = [
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",
-        ]
-        rows = [
-            {
-                "from": name,
-                "documents shown": f"{self.periods.impressions[i]:,}",
-                "clicks": f"{self.periods.clicks[i]:,}",
-                "rate": f"{self.periods.values[i]:.4f}",
-                "low": f"{self.periods.low[i]:.4f}",
-                "high": f"{self.periods.high[i]:.4f}",
-            }
-            for i, name in enumerate(self.period_names)
         ]
         return Finding(
             name=NAME,
@@ -106,7 +95,7 @@ class Drift:
                 "new_queries": self.new_queries,
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
-            tables=(FindingTable("click rate over time, 95 % intervals", rows),),
+            tables=(self.periods.table("click rate over time, 95 % intervals", "from", self.period_names),),
         )
 
 
@@ -125,7 +114,7 @@ def no_time() -> Finding:
 
 
 def _until(pages: Doubles, share: float) -> int:
-    """How many periods from the start have at least this share of the pages; never all of them."""
+    """Number of periods from the start that have at least this share of the pages; never all of them."""
     return min(int(np.searchsorted(np.cumsum(pages), share * pages.sum())) + 1, max(len(pages) // 2, 1))
 
 

@@ -1,4 +1,4 @@
-"""What an examination of a log says about one question: an answer in words, and what to do."""
+"""An answer to one question about a log: in words, with what to do."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ultr.pages import Table
+
 
 class Verdict(StrEnum):
-    """How an answer is meant."""
+    """The gravity of an answer."""
 
     GOOD = "good"
     CAREFUL = "careful"
     """It can be trained on, if what the advice says is borne in mind."""
     BAD = "bad"
-    """What is learned from the log as it is cannot be trusted."""
+    """A ranker trained on the log as it is cannot be trusted."""
     UNKNOWN = "unknown"
     """The log does not tell."""
-
-
-@dataclass(frozen=True)
-class FindingTable:
-    """Rows of text under one title; the columns are the keys of the first row."""
-
-    title: str
-    rows: Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -37,10 +31,10 @@ class Finding:
     verdict: Verdict
     answer: str
     advice: str = ""
-    """What to do; nothing where all is well."""
+    """Advice; empty where all is well."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """Every number behind the answer, as JSON has it."""
-    tables: tuple[FindingTable, ...] = ()
+    tables: tuple[Table, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The finding as plain values, without the tables: the numbers are their content."""

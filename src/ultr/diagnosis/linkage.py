@@ -10,7 +10,8 @@ import numpy as np
 from ultr.bias.identifiability import BiasGraph, Link, bias_graph
 from ultr.bias.identities import same_features
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 
 FEW_CLICKS_ON_A_LINK = 100
 """A ratio of two biases that rests on fewer clicks is known to a fifth at best."""
@@ -139,7 +140,7 @@ class Linkage:
             ],
         }
 
-    def _tables(self) -> tuple[FindingTable, ...]:
+    def _tables(self) -> tuple[Table, ...]:
         graph = self.whole
         tables = []
         if not graph.connected:
@@ -151,7 +152,7 @@ class Linkage:
                 }
                 for part, share in enumerate(graph.shares[:MOST_ROWS])
             ]
-            tables.append(FindingTable("parts that nothing links", rows))
+            tables.append(Table("parts that nothing links", rows))
         if graph.backbone:
             rows = [
                 {
@@ -163,7 +164,7 @@ class Linkage:
                 }
                 for link in graph.backbone[:MOST_ROWS]
             ]
-            tables.append(FindingTable("the links that hold it together, weakest first", rows))
+            tables.append(Table("the links that hold it together, weakest first", rows))
         return tuple(tables)
 
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.metrics.intervals import Interval
+from ultr.pages import Table
 
 BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
 """The estimators that tell position from relevance, the one that is quoted first."""
@@ -49,7 +51,7 @@ class PositionBias:
         return found
 
     def finding(self) -> Finding:
-        """How strong position bias is."""
+        """The answer on the strength of position bias."""
         name, question = "position bias", "How strong is position bias?"
         numbers = {
             "resampled": f"{self.curves.count:,} {self.curves.units}",
@@ -64,18 +66,12 @@ class PositionBias:
                 for curve in self.curves.curves
             },
         }
-        best, tables = self.best, (FindingTable("bias of each position over the first, 95 % intervals", self._rows()),)
+        best, tables = self.best, (Table("bias of each position over the first, 95 % intervals", self._rows()),)
         if best is None:
             problem = self.curves.of(BY_SWAPS[0]).problem or ""
-            return Finding(
-                name,
-                question,
-                Verdict.UNKNOWN,
-                sentences([f"no estimator can tell: {problem.partition(';')[0]}"]),
-                "Log some swaps, at best of adjacent positions, or bring propensities of your own.",
-                numbers,
-                tables,
-            )
+            answer = sentences([f"no estimator can tell: {problem.partition(';')[0]}"])
+            advice = "Log some swaps, at best of adjacent positions, or bring propensities of your own."
+            return Finding(name, question, Verdict.UNKNOWN, answer, advice, numbers, tables)
         raw = self.curves.of("click-rate")
         last = len(best.values) - 1
         said = (
@@ -88,36 +84,24 @@ class PositionBias:
         if differ is None:
             return Finding(name, question, Verdict.GOOD, sentences([said, "the estimators agree"]), "", numbers, tables)
         one, other, place = (self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2])
-        return Finding(
-            name,
-            question,
-            Verdict.CAREFUL,
-            sentences(
-                [
-                    said,
-                    f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
-                    f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
-                    "position does not describe these clicks",
-                ]
-            ),
-            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
-            numbers,
-            tables,
+        differing = (
+            f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
+            f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
+            "position does not describe these clicks"
         )
+        advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
+        return Finding(name, question, Verdict.CAREFUL, sentences([said, differing]), advice, numbers, tables)
 
     def _rows(self) -> list[dict[str, str]]:
         usable = [curve for curve in self.curves.curves if curve.problem is None]
         return [
             {
                 "position": level,
-                **{
-                    curve.estimator: f"{curve.values[row]:.3f}\n{_bounds(curve.low[row], curve.high[row])}"
-                    for curve in usable
-                },
+                **{curve.estimator: _cell(curve.values[row], curve.low[row], curve.high[row]) for curve in usable},
             }
             for row, level in enumerate(self.positions)
         ]
 
 
-def _bounds(low: float, high: float) -> str:
-    return "" if np.isnan(low) else f"{low:.3f}-{high:.3f}".replace("0.", ".")
+def _cell(value: float, low: float, high: float) -> str:
+    return f"{value:.3f}" if np.isnan(low) else Interval(value, low, high).text("\n")

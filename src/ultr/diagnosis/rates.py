@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,10 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias.curves import FEW_QUERIES
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.pages import Table
 
 _Z = 1.959964
-"""95 % of a normal distribution lie within so many deviations."""
+"""Standard deviations around the mean that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,24 @@ class Rates:
         unknown = np.full(len(self.clicks), np.nan)
         rates: Doubles = np.divide(self.clicks, self.impressions, out=unknown, where=self.impressions > 0)
         return rates
+
+    @property
+    def band(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Values, low and high."""
+        return self.values, self.low, self.high
+
+    def table(self, title: str, column: str, names: Sequence[str]) -> Table:
+        """A row for each cell that was shown, by its name."""
+        cells = {
+            name: (
+                f"{self.impressions[i]:,}",
+                f"{self.clicks[i]:,}",
+                *(f"{bound[i]:.4f}" for bound in self.band),
+            )
+            for i, name in enumerate(names)
+            if self.impressions[i]
+        }
+        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"))
 
     def as_json(self) -> dict[str, list[float]]:
         """Every cell."""
@@ -79,7 +98,7 @@ def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
 
 
 def _totals(log: ClickLog, cells: Integers, *, count: int) -> tuple[Doubles, Doubles]:
-    """How often documents of each cell were shown and clicked."""
+    """Impressions and clicks of each cell."""
     shown, clicked = np.zeros(count), np.zeros(count)
     for start, stop in ragged.spans(log.offsets):
         rows = slice(log.offsets[start], log.offsets[stop])

@@ -1,4 +1,4 @@
-"""How much a log holds, and what is missing from it."""
+"""The size of a log, and what is missing from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 from ultr.preparation.summary import Summary
 
 TOO_FEW_CLICKS = 1_000
@@ -20,7 +21,7 @@ FEW_QUERIES = 100
 MUCH_OF_ONE_QUERY = 0.2
 MUCH_ASIDE = 0.05
 ENDS_IN_CLICKS = 0.9
-"""If so many of the shorter lists end in a click, they were cut there."""
+"""Share of the shorter lists that end in a click from which on they were cut there."""
 FEW_SHORT = 100
 """Fewer pages do not tell where lists were cut."""
 
@@ -49,9 +50,9 @@ class Volume:
     short_pages: int
     """Pages that are shorter than the longest."""
     short_end_rate: float
-    """How often the last document of these is clicked."""
+    """Click rate of the last document of these."""
     short_end_expected: float
-    """How often documents of the same positions are clicked on pages that go on below."""
+    """Click rate at the same positions on pages that go on below."""
     empty_pages: int | None
     """Pages without a click; None if the log was not prepared from raw rows."""
     rows: int | None
@@ -89,11 +90,11 @@ class Volume:
 
     @property
     def cut_after_clicks(self) -> bool:
-        """Whether pages seem to have been logged only as far as the last click."""
+        """True if pages seem to have been logged only as far as the last click."""
         return self.short_pages >= FEW_SHORT and self.short_end_rate > max(ENDS_IN_CLICKS, self.short_end_expected)
 
     def finding(self) -> Finding:
-        """Whether there is enough, and whether it is all there."""
+        """The answer on whether there is enough, and all of it."""
         worries = [
             (
                 Verdict.BAD,
@@ -154,7 +155,7 @@ class Volume:
             answer=sentences([size, *(worry[2] for worry in found)]),
             advice=sentences([worry[3] for worry in found]),
             numbers=asdict(self) | {"cut_after_clicks": self.cut_after_clicks},
-            tables=(FindingTable("", self._rows()),),
+            tables=(Table("", self._rows()),),
         )
 
     @property
@@ -182,7 +183,7 @@ class Volume:
 
 
 def _rate_of_those_that_go_on(log: ClickLog, short: np.ndarray) -> float:
-    """How often documents are clicked that stand where short lists end, but with others below them."""
+    """Click rate of documents that stand where short lists end, but with others below them."""
     positions = len(log.factors[0].levels)
     place = log.factors[0].values
     shown, clicked = np.zeros(positions), np.zeros(positions)
@@ -200,7 +201,7 @@ def _rate_of_those_that_go_on(log: ClickLog, short: np.ndarray) -> float:
 
 
 def _distinct(numbers: Integers, count: int) -> int:
-    """How many of the numbers below `count` occur."""
+    """The number of distinct values, all of them below `count`."""
     occurs = np.zeros(count, dtype=np.bool_)
     occurs[numbers] = True
     return int(occurs.sum())

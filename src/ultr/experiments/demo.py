@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ultr.clicks.registry import click_model
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import Evaluation, evaluate, gap_closed
 from ultr.evaluation.judged import DEFAULT_MEASURES
-from ultr.experiments import plots
-from ultr.experiments.tables import markdown
 from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.pages import Table, model_figures
 from ultr.relevance import MLP
-from ultr.reporting import Material, models_of, report
+from ultr.reporting import ReportInputs, models_of, report
 from ultr.simulation.log import simulate
 
 FORMAT = "ultr demo 1"
@@ -29,7 +30,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found."""
+    """Result of the demo."""
 
     evaluations: dict[str, Evaluation]
     """By the name of the method; Click first, Labeled last."""
@@ -49,10 +50,6 @@ class DemoResult:
                 row[measure] = evaluation.interval(measure).text(separator)
             rows.append(row | {"gap closed": f"{self.gap_closed(name):.0%}"})
         return rows
-
-    def as_markdown(self) -> str:
-        """The rows as a Markdown table."""
-        return markdown(self.rows())
 
     def as_json(self) -> dict[str, Any]:
         """The figures."""
@@ -106,17 +103,19 @@ def run(
         result = DemoResult(evaluations, seconds)
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
-        (draft / "results.md").write_text(result.as_markdown())
-        figure = plots.demo(evaluations, plane.observation_embeddings()["position"], measure=MAIN)
+        (draft / "results.md").write_text(Table("", result.rows()).as_markdown())
+        intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
+        observation = plane.observation_embeddings()["position"].astype(np.float64)
+        figure = model_figures.demo(intervals, observation, measure=MAIN)
         figure.savefig(draft / "demo.svg")
         figure.savefig(draft / "demo.png", dpi=150)
     say("writing the report ...")
-    material = Material(
+    inputs = ReportInputs(
         models=tuple(models_of(out)),
         log=log,
         log_name=str(Path(out) / "log"),
         judged=data.test,
         judged_name=f"the test part of {source}",
     )
-    report(material, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
+    report(inputs, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
     return result

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ultr.datasets.source import Source
 from ultr.errors import OptionError
-from ultr.experiments.board import Board
 from ultr.experiments.peers import PEERS
+from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run
 from ultr.experiments.spec import REFERENCES, Choice, Contender, DataSet, Spec
@@ -40,7 +40,7 @@ class Experiment:
 
     @property
     def data_set(self) -> DataSet:
-        """What the spec says about the data set."""
+        """Options of the data set in the spec."""
         return self.spec.data.get(self.source.name, DataSet())
 
     @property
@@ -105,10 +105,10 @@ class Experiment:
         if kept:
             say(f"{len(kept)} of {len(runs)} runs are kept in {self.store.folder} already")
         if left:
-            run_all(left, self.store, Board(runs, kept, workers=workers), workers=workers)
+            run_all(left, self.store, ProgressTable(runs, kept, workers=workers), workers=workers)
 
     def outcomes(self, contender: Contender, clicks: str, validation: Choice) -> list[Outcome]:
-        """What the runs of a ranker left."""
+        """Outcomes of the runs of a ranker."""
         found = [self.store.read(run) for run in self.runs_of(contender, clicks, validation)]
         if any(outcome is None for outcome in found):
             raise OptionError(f"the runs of {contender.label} are not finished yet; run the experiment first")

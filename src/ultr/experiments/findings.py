@@ -1,14 +1,15 @@
-"""What an experiment found: tables, figures and every number, and how they lie in a folder."""
+"""Findings of an experiment: tables, figures and every number, and the folder that holds them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ultr.experiments.tables import Row, latex, markdown
 from ultr.files import new_folder, write_json
+from ultr.pages import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,24 +17,23 @@ if TYPE_CHECKING:
 FORMAT = "ultr findings 1"
 
 
-@dataclass(frozen=True)
-class TitledTable:
-    """A table with what it shows."""
+def file_name(clicks: str, label: str) -> str:
+    """Name of the file for the figure of one ranker in one click setting.
 
-    title: str
-    rows: Sequence[Row]
-    bold: Mapping[str, str] = field(default_factory=dict)
-    """By column, the first cell of the row to print in bold."""
+    >>> file_name("real", "Vectorization d=2")
+    'real-clicks-vectorization-d-2'
+    """
+    return "-".join([clicks, "clicks", *re.findall("[a-z0-9]+", label.lower())])
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment found."""
+    """Tables, notes, numbers and figures of an experiment."""
 
     title: str
-    tables: Sequence[TitledTable]
+    tables: Sequence[Table]
     notes: Sequence[str]
-    """How to read the tables."""
+    """Notes on how to read the tables."""
     content: Any
     """Every number, as JSON has it."""
     figures: Mapping[str, Figure] = field(default_factory=dict)
@@ -52,11 +52,9 @@ class Findings:
 
     def as_markdown(self) -> str:
         """Tables and notes as Markdown."""
-        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{markdown(table.rows)}" for table in self.tables)]
+        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{table.as_markdown()}" for table in self.tables)]
         return "\n\n".join([*parts, *self.notes]).replace("\n\n\n", "\n\n") + "\n"
 
     def as_latex(self) -> str:
         """The tables as LaTeX."""
-        return "\n".join(
-            latex(table.rows, caption=f"{self.title}: {table.title}", bold=table.bold) for table in self.tables
-        )
+        return "\n".join(replace(table, title=f"{self.title}: {table.title}").as_latex() for table in self.tables)

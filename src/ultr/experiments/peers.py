@@ -34,7 +34,7 @@ from ultr.seeding import generator
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """What a peer learns or is validated on: the documents of each list with their labels."""
+    """Training or validation data of a peer: the documents of each list with their labels."""
 
     features: Floats
     labels: Integers
@@ -85,14 +85,14 @@ class Peer(ABC):
     """A ranker of another library, with or without its debiasing."""
 
     debias: bool
-    """Whether to use the library's correction for position bias, or raw clicks."""
+    """Use the library's correction for position bias instead of raw clicks."""
     sessions: int = 50_000
-    """How many sessions to draw from the log, and a fifth of that from held-out clicks."""
+    """Sessions drawn from the log; a fifth of that from held-out clicks."""
     trees: int = 300
     leaves: int = 31
     learning_rate: float = 0.1
     patience: int = 30
-    """Stop after so many trees without a better nDCG@10 on the validation data."""
+    """Trees without a better nDCG@10 on the validation data after which training stops."""
     threads: int = 1
     """With more than one, the last digits may depend on their number."""
 
@@ -228,7 +228,7 @@ PEERS: dict[str, Peer] = {
 
 
 def draw_sessions(log: ClickLog, *, sessions: int, seed: int, only_clicked: bool = True) -> ClickLog:
-    """About so many single sessions of a collapsed log: one impression and, if `only_clicked`, at least one click each.
+    """About `sessions` single sessions of a log: one impression and, if `only_clicked`, at least one click each.
 
     A list has its share of them by its impressions, though no more than these. A document is clicked in its share of
     its list's sessions by its click rate, give or take one, and which of them these are is drawn for each document on

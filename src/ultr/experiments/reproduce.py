@@ -76,7 +76,7 @@ def reproduce(
 def _folder_name(
     experiment_name: str, experiment: Experiment, data: str | None, changes: Sequence[str], *, quick: bool
 ) -> str:
-    """What is not as the spec has it is in the name."""
+    """Name of the folder; it says what is not as the spec has it."""
     source = experiment.source
     if experiment_name == RUNS:
         raise OptionError(f"an experiment cannot be called {RUNS}, which is the folder of the runs; rename the file")

@@ -1,4 +1,4 @@
-"""What the runs of an experiment say together: means, deviations, gaps and significance."""
+"""Results of the runs of an experiment: means, deviations, gaps and significance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """Name of the ranker."""
         return self.contender.label
 
     def by_seed(self, measure: int) -> Doubles:

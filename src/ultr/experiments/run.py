@@ -45,11 +45,11 @@ class Run:
 
     @property
     def sees_clicks(self) -> bool:
-        """Whether clicks decide anything; labels of all candidates are the same whatever was clicked."""
+        """True if clicks decide anything; labels of all candidates are the same whatever was clicked."""
         return self.contender.method != "label" or self.contender.shown_only
 
     def content(self) -> dict[str, Any]:
-        """What decides the run, options that were left out included, without names that change nothing."""
+        """Everything that decides the run, defaults included, without names that change nothing."""
         ranker = self.contender.model_dump(exclude={"label", "grid"})
         if self.contender.method in METHODS:
             options = estimator(METHODS[self.contender.method], self.contender.options).content()
@@ -71,18 +71,18 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a run gives."""
+    """Result of a run."""
 
     evaluation: Evaluation
     seconds: float
-    """Of training alone."""
+    """Seconds of training alone."""
     ranker: Ranker | None
     """None where it is not one of ours."""
 
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
-    shared = scene_of(run)
+    shared = data_of(run)
     test = shared.splits.test
     method = run.contender.method
     if method == "ranking-svm":
@@ -112,8 +112,8 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """What the runs of one seed and click setting share."""
+class SimulatedData:
+    """Data and clicks that the runs of one seed and click setting share."""
 
     splits: Splits
     model: ClickModel
@@ -124,7 +124,7 @@ class Scene:
     log: ClickLog
 
     def split(self) -> tuple[ClickLog, ClickLog]:
-        """What is trained on and what chooses the weights, where that is done by clicks."""
+        """Training part and held-out part of the log, where clicks choose the weights."""
         return self.log.split(HELD_OUT, seed=self.seed)
 
     def randomised_propensities(self) -> Doubles:
@@ -140,14 +140,14 @@ class Scene:
         return click_rate_propensities(log)
 
 
-def scene_of(run: Run) -> Scene:
+def data_of(run: Run) -> SimulatedData:
     """The data and clicks of a run."""
-    return scene(run.source, run.clicks, run.simulation, run.seed)
+    return simulated_data(run.source, run.clicks, run.simulation, run.seed)
 
 
 @lru_cache(maxsize=1)
-def scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Scene:
-    """What is shared by the runs of a seed and click setting; the last one that was asked for is kept."""
+def simulated_data(source: Source, clicks: str, simulation: Simulation, seed: int) -> SimulatedData:
+    """The data shared by the runs of a seed and click setting; the last that was asked for is kept."""
     splits, model = source.read(), click_model(clicks)
     started = time.perf_counter()
     svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)
@@ -162,4 +162,4 @@ def scene(source: Source, clicks: str, simulation: Simulation, seed: int) -> Sce
         pairs=simulation.pairs,
         seed=seed,
     )
-    return Scene(splits, model, simulation, seed, svm, svm_seconds, log)
+    return SimulatedData(splits, model, simulation, seed, svm, svm_seconds, log)

@@ -1,4 +1,4 @@
-"""What an experiment is: a TOML file with data, click settings, methods and seeds."""
+"""The spec of an experiment: a TOML file with data, click settings, methods and seeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Analysis: TypeAlias = Literal[
 ]
 
 
-class _Table(BaseModel):
+class _TomlTable(BaseModel):
     """A table of the file; a key that it does not know is refused with the nearest one named."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,8 +46,8 @@ class _Table(BaseModel):
         return content
 
 
-class Simulation(_Table):
-    """How clicks are simulated."""
+class Simulation(_TomlTable):
+    """Options of the simulated clicks."""
 
     impressions: int = Field(default=1_000_000, ge=1)
     svm_share: float = Field(default=0.01, gt=0, le=1)
@@ -56,18 +56,18 @@ class Simulation(_Table):
     """Shown lists for each query, which differ if there is noise."""
     noise: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     pairs: bool = True
-    """Whether to count which documents are clicked together, which pair-debias needs."""
+    """Count which documents are clicked together, which pair-debias needs."""
     randomised: float = Field(default=0.1, gt=0, allow_inf_nan=False)
     """The impressions of a second log with random rankings, as a share of the first, for who asks for it."""
 
 
-class Contender(_Table):
+class Contender(_TomlTable):
     """A ranker in the experiment."""
 
     method: str
     """A method, a peer, or a reference."""
     label: str
-    """What it is called in tables."""
+    """Name in tables."""
     options: Options = {}
     """Options of the method, over those that all methods share."""
     grid: dict[str, list[Any]] = {}
@@ -114,8 +114,8 @@ class Contender(_Table):
         ]
 
 
-class DataSet(_Table):
-    """What is special about a data set."""
+class DataSet(_TomlTable):
+    """Options of a data set."""
 
     queries: int | None = Field(default=None, ge=10)
     """Training queries to generate, for letor-like."""
@@ -127,18 +127,18 @@ class DataSet(_Table):
     """Options that all peers share on this data set."""
 
 
-class Spec(_Table):
+class Spec(_TomlTable):
     """An experiment."""
 
     title: str
     analysis: Analysis
-    """What is made of the runs."""
+    """Name of the analysis of the runs."""
     clicks: tuple[str, ...] = Field(default=("trust",), min_length=1)
     """Click models; each has its own table."""
     validation: tuple[Choice, ...] = Field(default=("labels",), min_length=1)
-    """What chooses the weights: nDCG@10 by labels, or held-out clicks, by likelihood (peers: by their nDCG@10)."""
+    """Ways to choose the weights: nDCG@10 by labels, or likelihood of held-out clicks (peers: their nDCG@10)."""
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    """Of the clicks and of the training."""
+    """Seeds of the clicks and of the training."""
     measures: tuple[str, ...] = Field(default=DEFAULT_MEASURES, min_length=1)
     simulation: Simulation = Simulation()
     training: Options = {}
@@ -149,7 +149,7 @@ class Spec(_Table):
     data: dict[str, DataSet] = Field(default={LETOR_LIKE: DataSet()}, min_length=1)
     """By the name of the data set; without --data, the first one is used."""
     repetitions: int = Field(default=300, ge=1)
-    """How often a time is taken, for the analysis of times."""
+    """Repetitions per time, for the analysis of times."""
     paper: dict[str, dict[str, tuple[float, ...]]] = {}
     """Published values by data set and label, one for each measure."""
 
@@ -195,7 +195,7 @@ class Spec(_Table):
                     )
 
     def _check_analysis(self) -> None:
-        """What cannot be analysed is refused before hours of training."""
+        """Refuse what cannot be analysed before hours of training."""
         contenders = self.contenders()
         if not contenders and self.analysis != "click-matrix":
             raise OptionError(f"analysis {self.analysis} needs at least one of [[methods]]")

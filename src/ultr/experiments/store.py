@@ -32,7 +32,7 @@ _DECIDING = (
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a finished run left."""
+    """Result of a finished run."""
 
     run: Run
     values: Doubles
@@ -82,7 +82,7 @@ class Store:
         self.checkpoint(run).unlink(missing_ok=True)
 
     def read(self, run: Run) -> Outcome | None:
-        """What a run left; None if it has not been finished yet."""
+        """Result of a run; None if it has not been finished yet."""
         folder = self.folder / self.key(run)
         if not folder.exists():
             return None

@@ -1,9 +1,9 @@
-"""Results as tables: for the screen, Markdown and LaTeX."""
+"""Results as rows of text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ultr.experiments.results import UPPER, Line, Results
 from ultr.experiments.spec import REFERENCES
@@ -82,64 +82,8 @@ def signed(value: float) -> str:
     return ("+" if value >= 0 else "") + figure(value)
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """Rows as a Markdown table.
-
-    >>> print(markdown([{"ranker": "Click", "nDCG@10": ".718"}]), end="")
-    | ranker | nDCG@10 |
-    | --- | --- |
-    | Click | .718 |
-    """
-    lines = [rows[0].keys(), ["---"] * len(rows[0]), *(row.values() for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def latex(rows: Sequence[Row], *, caption: str, bold: Mapping[str, str] | None = None) -> str:
-    r"""Rows as a LaTeX table for the package booktabs; `bold` has, by column, the ranker to print in bold.
-
-    >>> print(latex([{"ranker": "Click", "gap closed": "0%"}], caption="Real clicks"), end="")
-    \begin{table}
-      \caption{Real clicks}
-      \begin{tabular}{lr}
-        \toprule
-        ranker & gap closed \\
-        \midrule
-        Click & 0\% \\
-        \bottomrule
-      \end{tabular}
-    \end{table}
-    """
-    body = []
-    for row in rows:
-        cells = [
-            rf"\textbf{{{_escaped(cell)}}}" if (bold or {}).get(column) == next(iter(row.values())) else _escaped(cell)
-            for column, cell in row.items()
-        ]
-        body.append(f"    {' & '.join(cells)} \\\\\n")
-    return (
-        f"\\begin{{table}}\n  \\caption{{{_escaped(caption)}}}\n  \\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}\n"
-        f"    \\toprule\n    {' & '.join(_escaped(column) for column in rows[0])} \\\\\n    \\midrule\n"
-        f"{''.join(body)}    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n"
-    )
-
-
 def best(results: Results) -> dict[str, str]:
     """By measure, the label of the best ranker that learns from clicks."""
     learned = [line for line in results.lines if line.contender.method not in (UPPER, *REFERENCES)]
     found = {measure: results.best(learned, number) for number, measure in enumerate(results.measures)}
     return {measure: line.label for measure, line in found.items() if line is not None}
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in text)
-
-
-_LATEX = {
-    **{mark: f"\\{mark}" for mark in "&%_#${}"},
-    **{mark: f"${mark}$" for mark in "<>"},
-    "\\": r"\textbackslash{}",
-    "^": r"\^{}",
-    "~": r"\~{}",
-    "±": r"$\pm$",
-    "°": r"$^\circ$",
-}

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from ultr.errors import TrainingError, UltrError
-from ultr.experiments.board import Board
+from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.run import Run, execute
 from ultr.experiments.store import Store, code_version
 
@@ -21,23 +21,23 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def cores() -> int:
-    """How many runs fit side by side."""
+    """Number of runs that fit side by side."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(runs: Sequence[Run], store: Store, board: Board, *, workers: int) -> None:
+def run_all(runs: Sequence[Run], store: Store, progress: ProgressTable, *, workers: int) -> None:
     """Finish the runs, `workers` at a time, in their order.
 
     Every run has one thread, so that its weights do not depend on how many run beside it.
     """
     waiting = list(reversed(runs))
     running: dict[Future[None], Run] = {}
-    with _one_thread(), board, _pool(min(workers, max(1, len(runs)))) as pool:
+    with _one_thread(), progress, _pool(min(workers, max(1, len(runs)))) as pool:
         while waiting or running:
             try:
                 while waiting and len(running) < workers:
                     running[pool.submit(_finish, waiting[-1], store, code_version())] = waiting[-1]
-                    board.started(waiting.pop())
+                    progress.started(waiting.pop())
                 done, _ = wait(running, timeout=1, return_when=FIRST_COMPLETED)
                 for future in done:
                     _result(future, running[future])
@@ -50,8 +50,8 @@ def run_all(runs: Sequence[Run], store: Store, board: Board, *, workers: int) ->
             for future in done:
                 outcome = store.read(running.pop(future))
                 assert outcome is not None
-                board.finished(outcome)
-            board.show()
+                progress.finished(outcome)
+            progress.show()
 
 
 def _result(future: Future[None], run: Run) -> None:
@@ -72,10 +72,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end with this block, however it ends."""
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_prepare,
-        initargs=(os.getpid(),),
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),)
     )
     try:
         yield pool

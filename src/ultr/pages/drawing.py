@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 GREY, BLUE, GREEN, ORANGE, PURPLE, RED = "#9aa0a6", "#3b6fb6", "#4d9a5f", "#d98032", "#8a63b8", "#c4504b"
 _INK = "#000000"
-"""What matplotlib draws text and lines in; on a page it is the colour of the text around."""
+"""Colour of text and lines in matplotlib; on a page it becomes the colour of the text around."""
 NARROW = 4.2
 """Inches: two such figures stand side by side on a page, and one fits a phone with its text large enough."""
+MOST_LEVELS = 30
+"""More levels of a bias factor than this are not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Drawing:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether two of its width stand side by side."""
+        """True if two figures of this width fit side by side."""
         return bool(self.figure.get_figwidth() <= NARROW)
 
     def svg(self, name: str) -> str:

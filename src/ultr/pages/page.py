@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 from ultr.files import new_file
 from ultr.pages.drawing import Drawing
+from ultr.pages.table import Table
 from ultr.version import __version__
 
 GENERATOR = "ultr"
@@ -20,25 +21,6 @@ class Badge:
 
     text: str
     tone: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text; the columns are the keys of the first row, and those of numbers stand to the right."""
-
-    title: str
-    rows: Sequence[Mapping[str, str]]
-    folded: bool = False
-    """Shown only when it is opened."""
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return list(self.rows[0]) if self.rows else []
-
-    def is_numeric(self, column: str) -> bool:
-        """Whether a column holds numbers."""
-        return all(row[column][:1] in tuple("0123456789.+-") or not row[column] for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class Section:
     tables: Sequence[Table] = field(default_factory=tuple)
     points: Sequence[Point] = field(default_factory=tuple)
     commands: Sequence[str] = field(default_factory=tuple)
-    """What to type."""
+    """Commands to type."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +56,7 @@ class Page:
     summary: str
     sections: Sequence[Section]
     steps: Sequence[str] = field(default_factory=tuple)
-    """What to do, in order."""
+    """Things to do, in order."""
     footer: str = ""
 
     def html(self) -> str:
@@ -93,6 +75,6 @@ class Page:
 
 
 def is_page(path: str | Path) -> bool:
-    """Whether a file is a page that `Page.write` wrote."""
+    """True if a file is a page that `Page.write` wrote."""
     with Path(path).open(encoding="utf-8", errors="replace") as file:
         return f'<meta name="generator" content="{GENERATOR} ' in file.read(2_000)

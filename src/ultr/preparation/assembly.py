@@ -153,7 +153,7 @@ def _with_pairs(log: ClickLog, table: Any) -> ClickLog:
 
 
 def _matrix(engine: Engine, documents: Any, features: Any | None, count: int) -> Floats:
-    total = int(engine.row(documents.count().name("count").as_table())["count"])
+    total = engine.count(documents)
     if features is None or not count:
         return np.zeros((total, 0), dtype=np.float32)
     path = Path(engine.work) / "features.npy"

@@ -11,12 +11,12 @@ from ultr.preparation.engine import Engine
 
 _JOINT = "\x1f"
 _BITS = 2**36 - 1
-"""So few bits of a hash that the sum over a page of a hundred million rows fits into 63."""
+"""Bits of a hash that are kept, so that the sum over a page of a hundred million rows fits into 63."""
 
 
 @dataclass(frozen=True)
 class Collapsed:
-    """What collapsing gives; a list is named by one of its pages."""
+    """Result of collapsing; a list is named by one of its pages."""
 
     pages: Any
     """page, query, one, two, length, impressions, fault (of the whole page, 0 = none) and, if known, time or period."""
@@ -85,6 +85,21 @@ def collapse(engine: Engine, rows: Any, *, factors: list[str], name: str, period
     same = [shown.page == clicks.list, shown.document == clicks.document, shown.position == clicks.position]
     shown = shown.left_join(clicks, same).select(*(shown[c] for c in shown.columns), clicks=clicks.clicks.fill_null(0))
     return Collapsed(pages, members, engine.keep(f"{name}_shown", shown), begins)
+
+
+def clicked_together(engine: Engine, rows: Any, raw: Collapsed, final: Collapsed) -> Any:
+    """Number of pages with both of two documents clicked: page (the list), first, second (positions) and both."""
+    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "document")
+    clicked = clicked.join(raw.members, "page")
+    last = final.members.select(list="page", last="list")
+    clicked = clicked.join(last, "list").select("page", "last", "document")
+    kept = final.shown.select(last="page", document="document", position="position")
+    clicked = clicked.join(kept, ["last", "document"]).select("page", "last", "position")
+    clicked = engine.keep("clicked", clicked)
+    others = clicked.view()
+    both = clicked.join(others, [clicked.page == others.page, clicked.position < others.position])
+    both = both.select(page=clicked.last, first=clicked.position, second=others.position)
+    return both.group_by("page", "first", "second").agg(both=both.count())
 
 
 def _bits(cells: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which column of a log is what: given, read from a TOML file, or guessed from usual names."""
+"""Roles of the columns of a log: given, read from a TOML file, or guessed from usual names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import TypeAdapter, ValidationError
 
 from ultr import checks
 from ultr.data.grades import written
@@ -39,15 +39,15 @@ class Columns:
     """The names of the columns; None or nothing is to be guessed, or not there."""
 
     impression: tuple[str, ...] = ()
-    """What tells one result page from another; several columns together if one does not."""
+    """Column that tells one result page from another; several together if one does not."""
     query: str | None = None
     document: str | None = None
     position: str | None = None
     click: str | None = None
     time: str | None = None
-    """When the page was shown."""
+    """Time at which the page was shown."""
     label: str | None = None
-    """What a judge said of the document."""
+    """A judge's label of the document."""
     unjudged: tuple[str, ...] = ()
     """Labels that say that there is none."""
     factors: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Columns:
     positions_from: int = 1
     """The number of the first position in the log."""
     guessed: tuple[str, ...] = ()
-    """Which of them were guessed."""
+    """Roles that were guessed."""
 
     def with_given(self, **given: Any) -> Columns:
         """The same, with what is given in place of what was there; None is not given."""
@@ -153,8 +153,12 @@ def _parsed(text: str, where: str | Path) -> Columns:
     try:
         content = tomllib.loads(text)
         for key in content:
-            checks.one_of("a key", key, _Mapping.model_fields)
-        mapping = _Mapping.model_validate(content)
+            checks.one_of("a key", key, [field.name for field in fields(Columns) if field.name != "guessed"])
+        if isinstance(impression := content.get("impression"), str):
+            content["impression"] = [impression]
+        if isinstance(unjudged := content.get("unjudged"), list):
+            content["unjudged"] = [written(each) for each in unjudged]
+        return TypeAdapter(Columns).validate_python(content)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}") from error
     except OptionError as error:
@@ -163,35 +167,6 @@ def _parsed(text: str, where: str | Path) -> Columns:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{where}: {place} is wrong: {first['msg'].lower()}") from error
-    return Columns(**mapping.model_dump())
-
-
-class _Mapping(BaseModel):
-    """What a mapping file may hold."""
-
-    model_config = ConfigDict(extra="forbid")
-    impression: tuple[str, ...] = ()
-    query: str | None = None
-    document: str | None = None
-    position: str | None = None
-    click: str | None = None
-    time: str | None = None
-    label: str | None = None
-    unjudged: tuple[str, ...] = ()
-    factors: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    separator: str = ","
-    positions_from: int = 1
-
-    @field_validator("impression", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-    @field_validator("unjudged", mode="before")
-    @classmethod
-    def _texts(cls, value: Any) -> Any:
-        return [written(each) for each in value] if isinstance(value, list) else value
 
 
 def _plain(name: str) -> str:

@@ -27,7 +27,7 @@ class Engine:
     work: Path
     memory: str = "0MB"
     source: str = "the log"
-    """What is being read, for messages."""
+    """Name of what is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
     """The databases that are read, by path, and what a query calls them."""
 
@@ -56,6 +56,10 @@ class Engine:
         """The only row of a result."""
         rows: list[dict[str, Any]] = self.fetch(expression).to_pylist()
         return rows[0]
+
+    def count(self, expression: Any) -> int:
+        """The number of rows of a result."""
+        return int(self.row(expression.count().name("count").as_table())["count"])
 
     def batches(self, expression: Any) -> Iterator[Any]:
         """The result as Arrow record batches, one after the other."""
@@ -121,10 +125,7 @@ def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
     import ibis
 
     connection = ibis.duckdb.connect(
-        work / "work.duckdb",
-        memory_limit=memory,
-        temp_directory=str(work / "spilled"),
-        preserve_insertion_order=False,
+        work / "work.duckdb", memory_limit=memory, temp_directory=str(work / "spilled"), preserve_insertion_order=False
     )
     connection.raw_sql("SET enable_progress_bar = false")
     try:

@@ -17,14 +17,14 @@ MOST_LEVELS = 10_000
 
 @dataclass(frozen=True)
 class FactorSummary:
-    """What became of one bias factor."""
+    """Levels of one bias factor after rare values were merged."""
 
     name: str
     levels: int
     rare_values: int
-    """How many values became the level `other`."""
+    """Number of values that became the level `other`."""
     rare_impressions: int
-    """On how many pages they were, a page with two of them counting twice."""
+    """Number of pages with them, a page with two of them counting twice."""
 
 
 def check_levels(counts: dict[str, int]) -> None:

@@ -66,13 +66,13 @@ def settled(rows: Any, raw: Collapsed, lists: Any, final: Collapsed) -> Any:
 
 
 def clicked_pages(engine: Engine, rows: Any) -> int:
-    """How many pages have a click on a row that is kept."""
+    """Number of pages with a click on a row that is kept."""
     clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page").distinct()
-    return int(engine.row(clicked.count().name("pages").as_table())["pages"])
+    return engine.count(clicked)
 
 
 def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:
-    """What each reason cost, the costliest first."""
+    """Cost of each reason, the costliest first."""
     counts = aside.group_by("fault").agg(
         rows=aside.count(), clicks=aside.click.cast("int64").sum(), pages=aside.page.nunique()
     )

@@ -1,4 +1,4 @@
-"""What a judge said of the documents, where the log has it."""
+"""A judge's labels of the documents, where the log has them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,13 @@ def labels_of(engine: Engine, rows: Any, name: str, *, what: str) -> Any:
 def grades_of(engine: Engine, documents: Any, labels: Any) -> tuple[Grades | None, int]:
     """The grades of the numbered documents, if there are any, and how many have two that differ and count as none."""
     judged = documents.join(labels, ["query", "document"])
-    differ = judged.filter(judged.low != judged.high).count()
-    counts = {
-        name: int(engine.row(count.name("count").as_table())["count"])
-        for name, count in {"documents": documents.count(), "differ": differ}.items()
-    }
+    differ = engine.count(judged.filter(judged.low != judged.high))
     table = engine.fetch(judged.filter(judged.low == judged.high).select("row", "low"))
     if not table.num_rows:
-        return None, counts["differ"]
+        return None, differ
     texts = table["low"].to_pylist()
     levels = ordered_levels(set(texts))
     place = {level: number for number, level in enumerate(levels)}
-    values = np.full(counts["documents"], -1, dtype=np.int32)
+    values = np.full(engine.count(documents), -1, dtype=np.int32)
     values[table["row"].to_numpy()] = [place[each] for each in texts]
-    return Grades(values, levels), counts["differ"]
+    return Grades(values, levels), differ

@@ -17,18 +17,17 @@ from ultr.errors import DataError
 from ultr.files import new_folder, write_json
 from ultr.preparation import faults
 from ultr.preparation.assembly import assemble, number_documents
-from ultr.preparation.collapse import collapse
+from ultr.preparation.collapse import clicked_together, collapse
 from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine, connect
 from ultr.preparation.factors import check_levels, merge_rare
 from ultr.preparation.features import inline_features, joined_features
 from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
-from ultr.preparation.pairs import clicked_together
 from ultr.preparation.reasons import KEPT
-from ultr.preparation.rows import rows_of, shape_of
+from ultr.preparation.rows import row_format, rows_of
 from ultr.preparation.sources import name_of, open_table
-from ultr.preparation.summary import PutAside, Summary, Tally
+from ultr.preparation.summary import PutAside, Summary, Tally, in_words
 from ultr.preparation.times import names as names_of
 from ultr.preparation.times import time_of
 from ultr.preparation.ubi import ubi_rows
@@ -90,10 +89,10 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     asked = options.named()
     table, elsewhere = ubi_rows(engine, log, asked.taken_along()) if options.ubi else (open_table(engine, log), 0)
     inline = replace(asked, features=()) if options.features_from is not None else asked
-    shape = shape_of(engine, table, inline.found_in(table.columns, what=source), what=source)
-    columns = shape.columns
+    layout = row_format(engine, table, inline.found_in(table.columns, what=source), what=source)
+    columns = layout.columns
     time = None if columns.time is None else time_of(engine, table, columns.time, what=source)
-    rows = engine.keep("log_rows", rows_of(table, shape, time=time))
+    rows = engine.keep("log_rows", rows_of(table, layout, time=time))
     rows_read, clicks_read = _counted(engine, rows, columns, source)
     labels = None if columns.label is None else labels_of(engine, rows, columns.label, what=source)
 
@@ -131,19 +130,19 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     )
     _check_use(collapsed, source, columns, tallies["rows"], reasons)
     if folder is not None:
-        start = 1 if shape.pages else columns.positions_from
+        start = 1 if layout.pages else columns.positions_from
         rejected = faults.with_reasons(aside, columns.factors, positions_from=start)
         faults.write_rows(engine, rejected, folder / "rejected.parquet")
         faults.write_rows(
             engine, documents.select("row", "query", "document").order_by("row"), folder / "documents.parquet"
         )
     pages_kept = int(collapsed.impressions.sum())
-    pages_read = int(engine.row(raw.pages.count().name("pages").as_table())["pages"])
+    pages_read = engine.count(raw.pages)
     summary = Summary(
         source=source,
         engine=engine.name,
         columns=replace(columns, features=()),
-        one_row_a_page=shape.pages,
+        one_row_a_page=layout.pages,
         pages=Tally(pages_read, pages_kept),
         empty_pages=pages_kept - faults.clicked_pages(engine, settled),
         reasons=reasons,
@@ -187,7 +186,7 @@ def _features(
 
 
 def _check_kept(source: str, rows: Tally, reasons: Sequence[PutAside], *, strict: bool) -> None:
-    parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
+    parts = in_words(reasons)
     if not rows.kept:
         zero = any(each.reason.startswith("position below 1") for each in reasons)
         hint = "; if positions start at 0, give --positions-from 0" if zero else "; check the columns"
@@ -201,9 +200,8 @@ def _check_kept(source: str, rows: Tally, reasons: Sequence[PutAside], *, strict
 
 def _check_use(log: ClickLog, source: str, columns: Columns, rows: Tally, reasons: Sequence[PutAside]) -> None:
     """Raise a `DataError` for a log that nothing can be learned from."""
-    parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
     # Perhaps the rest was put aside, and that is what has to be mended.
-    also = f" ({rows.aside:,} of {rows.read:,} rows were put aside, {parts})" if reasons else ""
+    also = f" ({rows.aside:,} of {rows.read:,} rows were put aside, {in_words(reasons)})" if reasons else ""
     if not log.clicks.any():
         raise DataError(f"{source} has no click in the rows that are kept; check the column {columns.click!r}{also}")
     if (log.positions == log.positions[0]).all():

@@ -28,16 +28,16 @@ class Options:
     position: str | None = None
     click: str | None = None
     impression: str | Sequence[str] | None = None
-    """What tells one result page from another; several columns together if one does not."""
+    """Column that tells one result page from another; several together if one does not."""
     time: str | None = None
-    """When the page was shown: timestamps, dates, numbers, or text of these; a page's time is the smallest of its rows.
+    """Time of the page: timestamps, dates, numbers, or text of these; a page's time is the smallest of its rows.
 
     Not a cause of bias: the same list in two periods of time is two rows of the log, which can then be split by time.
     """
     periods: int = PERIODS
-    """Into how many parts, with about as many pages each, the time is cut."""
+    """Number of periods that the time is cut into, with about as many pages each."""
     label: str | None = None
-    """What a judge said of the document, as a number or a text; to examine the log by, never to train on."""
+    """A judge's label of the document, as a number or a text; to examine the log by, never to train on."""
     unjudged: Sequence[object] = ()
     """Labels that say that there is none, such as `-1`."""
     factors: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Options:
     engine: str = DUCKDB
     """`duckdb`, `spark`, or the connection string of another Ibis back end."""
     memory: str = MEMORY
-    """How much memory the engine may use before it spills to disk."""
+    """Memory that the engine may use before it spills to disk."""
     rare: int = RARE
     """A value of a bias factor with fewer impressions than this becomes the level `other`."""
     pairs: bool = False
@@ -88,22 +88,16 @@ class Options:
 
     @property
     def ubi(self) -> bool:
-        """Whether the log is one of OpenSearch's User Behavior Insights."""
+        """True if the log is one of OpenSearch's User Behavior Insights."""
         return str(self.columns) == UBI
 
     def named(self) -> Columns:
         """The columns as far as they are named."""
-        impression = (self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ())
+        single = ("query", "document", "position", "click", "time", "label", "positions_from")
         return (Columns() if self.columns is None else read_columns(self.columns)).with_given(
-            query=self.query,
-            document=self.document,
-            position=self.position,
-            click=self.click,
-            impression=impression,
-            time=self.time,
-            label=self.label,
+            **{name: getattr(self, name) for name in single},
+            impression=(self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ()),
             unjudged=tuple(written(each) for each in self.unjudged),
             factors=tuple(self.factors),
             features=tuple(self.features),
-            positions_from=self.positions_from,
         )

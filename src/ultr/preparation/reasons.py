@@ -20,7 +20,7 @@ class Reason:
 
     @property
     def whole_page(self) -> bool:
-        """Whether the page goes with the row.
+        """True if the page goes with the row.
 
         It does where it is not known any more what was shown where, or for what: the other rows of the page might then
         be wrong as well. It does not where the fault is that of one document alone.
@@ -44,22 +44,6 @@ NOT_FINITE = Reason(104, "NaN in the features")
 NO_FEATURES = Reason(105, "no features")
 CONFLICT = Reason(106, "conflicting features")
 
-REASONS = (
-    NO_QUERY,
-    TWO_QUERIES,
-    LENGTHS,
-    NO_POSITION,
-    BELOW_ONE,
-    TOO_FAR,
-    TWICE,
-    ONE_POSITION,
-    NO_TIME,
-    NO_IMPRESSION,
-    NO_DOCUMENT,
-    CLICK,
-    NOT_FINITE,
-    NO_FEATURES,
-    CONFLICT,
-)
+REASONS = tuple(each for each in list(globals().values()) if isinstance(each, Reason))
 LAST_OF_PAGES = _FIRST_OF_ROWS - 1
 """Codes from 1 to this are faults of whole pages."""

@@ -1,4 +1,4 @@
-"""A raw log as rows of one shape: one for each shown document, with the fault it has by itself."""
+"""A raw log as rows of one layout: one for each shown document, with the fault it has by itself."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LARGEST = 3.4028234663852886e38
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How the rows of a log are to be read."""
+class RowFormat:
+    """Format of the rows of a log."""
 
     columns: Columns
     pages: bool
-    """One row a result page, with lists, in place of one row a shown document."""
+    """One row per result page, with lists, in place of one row per shown document."""
 
 
-def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shape:
-    """Whether a log has rows for documents or for pages."""
+def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> RowFormat:
+    """The format of a log: rows for documents, or for pages."""
     listy = table[columns.document].type().is_array()
     if columns.position is not None and not listy:
         if not columns.impression:
@@ -37,7 +37,7 @@ def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shap
                 f"{what} has no column that tells one result page from another; name it with --impression "
                 f"(several as a,b), of: {listed(table.columns)}"
             )
-        return Shape(columns, pages=False)
+        return RowFormat(columns, pages=False)
     if not listy:
         first = table.filter(text(table[columns.document]).contains(columns.separator)).limit(1)
         if not engine.fetch(first.select(columns.document)).num_rows:
@@ -58,15 +58,15 @@ def shape_of(engine: Engine, table: Any, columns: Columns, *, what: str) -> Shap
         columns = replace(columns, position=None, guessed=tuple(r for r in columns.guessed if r != "position"))
     # A session has several pages, so that a column of a log of pages tells them apart only if it is said to.
     guessed = "impression" in columns.guessed
-    return Shape(_without_impression(columns) if guessed else columns, pages=True)
+    return RowFormat(_without_impression(columns) if guessed else columns, pages=True)
 
 
-def rows_of(table: Any, shape: Shape, *, time: Any | None = None) -> Any:
+def rows_of(table: Any, layout: RowFormat, *, time: Any | None = None) -> Any:
     """The rows of a log: page, query, document, position, click, f0, f1, ..., fault, given_position, given_click.
 
     With a `time`, a column of the table, also time and given_time; with labels, also label.
     """
-    return _judged((_of_pages if shape.pages else _of_documents)(table, shape.columns, time), shape)
+    return _judged((_of_pages if layout.pages else _of_documents)(table, layout.columns, time), layout)
 
 
 def text(column: Any) -> Any:
@@ -180,7 +180,7 @@ def _listed(column: Any, columns: Columns) -> Any:
 
 
 def _item(rows: Any, name: str) -> Any:
-    """What a page says of a document: the value at its place of a list, which may be too short, or that of the page."""
+    """The value for a document: that at its place of a list, which may be too short, or that of the page."""
     import ibis
 
     values = rows[name]
@@ -196,7 +196,7 @@ def _times(table: Any, columns: Columns, time: Any | None) -> dict[str, Any]:
     return {"time": time, "given_time": given if given.type().is_string() else written(given)}
 
 
-def _judged(rows: Any, shape: Shape) -> Any:
+def _judged(rows: Any, layout: RowFormat) -> Any:
     """The rows with the fault that each has by itself."""
     import ibis
 
@@ -224,7 +224,7 @@ def _judged(rows: Any, shape: Shape) -> Any:
         "document",
         "position",
         "click",
-        *(f"f{i}" for i in range(len(shape.columns.factors))),
+        *(f"f{i}" for i in range(len(layout.columns.factors))),
         *(name for name in ("time", "label") if name in rows.columns),
         "fault",
         **{name: ibis.ifelse(wrong, rows[name], ibis.null("string")) for name in given},

@@ -30,7 +30,7 @@ _DATABASE = "duckdb:"
 
 
 def name_of(log: object) -> str:
-    """What to call a log in a message."""
+    """Name of a log in a message."""
     return str(log) if isinstance(log, str | Path) else f"the {type(log).__module__.partition('.')[0]} frame"
 
 

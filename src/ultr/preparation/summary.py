@@ -1,7 +1,8 @@
-"""What became of every row of a log."""
+"""Account of every row of a log."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,14 @@ from ultr.preparation.factors import FactorSummary
 
 @dataclass(frozen=True)
 class Tally:
-    """How many there were, are kept and were put aside."""
+    """Numbers read, kept and put aside."""
 
     read: int
     kept: int
 
     @property
     def aside(self) -> int:
-        """What was put aside: the rest."""
+        """Number put aside: the rest."""
         return self.read - self.kept
 
     def as_json(self) -> dict[str, int]:
@@ -33,7 +34,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class PutAside:
-    """What one reason cost."""
+    """Cost of one reason."""
 
     reason: str
     rows: int
@@ -41,6 +42,11 @@ class PutAside:
     pages: int
     """Pages put aside whole for it; where only the row goes, the pages it was on."""
     whole_page: bool
+
+
+def in_words(reasons: Sequence[PutAside]) -> str:
+    """Each reason with the rows it cost."""
+    return ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,9 @@ class Summary:
     grades: tuple[str, ...] = ()
     """The labels that documents have, from the worst to the best."""
     judged: int = 0
-    """How many documents have one."""
+    """Number of documents that have one."""
     conflicting_labels: int = 0
-    """How many have two that differ, and count as not judged."""
+    """Number of documents with two that differ, which count as not judged."""
     clicks_elsewhere: int = 0
     """Clicks on documents that were not shown, which only logs of events have."""
 
@@ -91,31 +97,10 @@ class Summary:
         return self.pages.kept / max(self.lists, 1)
 
     def sentence(self) -> str:
-        """What was put aside, in one line."""
-        parts = ", ".join(f"{each.reason}: {each.rows:,}" for each in self.reasons)
-        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({parts})"
+        """One line on what was put aside."""
+        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})"
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {
-            "source": self.source,
-            "engine": self.engine,
-            "columns": self.columns.as_json(),
-            "one_row_a_page": self.one_row_a_page,
-            "rows": self.rows.as_json(),
-            "pages": self.pages.as_json(),
-            "clicks": self.clicks.as_json(),
-            "empty_pages": self.empty_pages,
-            "reasons": [asdict(each) for each in self.reasons],
-            "factors": [asdict(each) for each in self.factors],
-            "lists": self.lists,
-            "queries": self.queries,
-            "documents": self.documents,
-            "features": self.features,
-            "periods": list(self.periods),
-            "grades": list(self.grades),
-            "judged": self.judged,
-            "conflicting_labels": self.conflicting_labels,
-            "clicks_elsewhere": self.clicks_elsewhere,
-            "collapse_ratio": round(self.collapse_ratio, 4),
-        }
+        tallies = {name: getattr(self, name).as_json() for name in ("rows", "pages", "clicks")}
+        return asdict(self) | tallies | {"collapse_ratio": round(self.collapse_ratio, 4)}

@@ -1,4 +1,4 @@
-"""When a page was shown: any column of times as values that sort, and the periods that they are cut into."""
+"""Times of pages: any column of times as values that sort, and the periods that they are cut into."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ultr.errors import DataError
 from ultr.preparation.engine import Engine
 
 NUMBER, MOMENT = "float64", "timestamp('UTC')"
-"""What text is read as."""
+"""Types that text is read as."""
 _ISO = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?$"

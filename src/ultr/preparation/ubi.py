@@ -1,4 +1,4 @@
-"""OpenSearch User Behavior Insights: the queries and events of a search application as one row a shown document."""
+"""OpenSearch User Behavior Insights: the queries and events of a search application, one row per shown document."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ubi_rows(engine: Engine, log: object, others: tuple[str, ...]) -> tuple[Any,
     clicks = events.filter(events.action_name.lower() == CLICK)
     clicked = clicks.select(impression=text(clicks.query_id), document=text(_object_id(clicks))).distinct()
     clicked = engine.keep("ubi_clicks", clicked.mutate(clicked=1))
-    elsewhere = clicked.anti_join(shown, ["impression", "document"]).count()
+    elsewhere = clicked.anti_join(shown, ["impression", "document"])
     rows = shown.left_join(clicked, ["impression", "document"]).select(
         shown.impression,
         shown.query,
@@ -50,7 +50,7 @@ def ubi_rows(engine: Engine, log: object, others: tuple[str, ...]) -> tuple[Any,
         *(shown[f"other {name}"].name(name) for name in others),
         click=clicked.clicked.fill_null(0),
     )
-    return rows, int(engine.row(elsewhere.name("clicks").as_table())["clicks"])
+    return rows, engine.count(elsewhere)
 
 
 def _object_id(events: Any) -> Any:

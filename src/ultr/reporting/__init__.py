@@ -1,7 +1,7 @@
-"""What was trained on what, how good it is and what it learned, as one page."""
+"""A trained model as one page: its training, its quality and what it learned."""
 
-from ultr.reporting.material import Material
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model, models_of
 from ultr.reporting.report import Report, comparison_report, report
 
-__all__ = ["Material", "Model", "Report", "comparison_report", "models_of", "report"]
+__all__ = ["Model", "Report", "ReportInputs", "comparison_report", "models_of", "report"]

@@ -1,4 +1,4 @@
-"""What a model learned about each bias factor."""
+"""The bias that a model learned, by bias factor."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
-from ultr.pages import Drawing, Section, Table
+from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
-from ultr.reporting import figures
-from ultr.reporting.material import Material
-from ultr.reporting.part import Part
+from ultr.reporting.inputs import ReportInputs
+from ultr.reporting.model import colours
+from ultr.reporting.report_section import ReportSection
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
-"""Ratios are averaged over so many lists of the log at most."""
+"""Most lists of the log that ratios are averaged over."""
 GROUPS = {"lowest third": ORANGE, "middle third": PURPLE, "highest third": BLUE}
-"""Of the documents by score, with the colours of their curves."""
+"""Groups of documents by score, with the colours of their curves."""
 RATIO = "clicks over the first"
 ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""
 
 
-def bias(material: Material) -> Part:
+def bias(inputs: ReportInputs) -> ReportSection:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
-    subject = material.subject
-    colours = figures.colours(material.models)
-    sample = None if material.log is None else _sample(material.log)
+    subject = inputs.subject
+    by_model = colours(inputs.models)
+    sample = None if inputs.log is None else _sample(inputs.log)
     drawings: list[Drawing | None] = []
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
@@ -40,18 +40,20 @@ def bias(material: Material) -> Part:
         name, names = factor.name, factor.levels
         columns: dict[str, Doubles] = {}
         if sample is not None:
-            rivals = [model for model in material.click_models if factor in model.ranker.factors]
+            rivals = [model for model in inputs.click_models if factor in model.ranker.factors]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
-                figures.levels(overall, names, colours, factor=name, ylabel=RATIO, title="all documents", ratios=True)
+                model_figures.levels(
+                    overall, names, by_model, factor=name, ylabel=RATIO, title="all documents", ratios=True
+                )
             )
             groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
             if _differ(groups):
                 differ = True
                 title = f"{subject.name}, by score"
                 drawings.append(
-                    figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
+                    model_figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
                 )
             columns |= overall | groups
         if subject.embeddings is not None:
@@ -59,7 +61,9 @@ def bias(material: Material) -> Part:
             found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
             shades = dict(zip(found, _cycled(len(found)), strict=True))
             drawings.append(
-                figures.levels(found, names, shades, factor=name, ylabel="value", title=f"{subject.name}: embedding o")
+                model_figures.levels(
+                    found, names, shades, factor=name, ylabel="value", title=f"{subject.name}: embedding o"
+                )
             )
             columns |= found
         rows = [
@@ -69,25 +73,25 @@ def bias(material: Material) -> Part:
         if columns:
             tables.append(Table(f"numbers by {name}", rows, folded=True))
         numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
-    return Part("bias", _section(material, drawings, tables, differ=differ), numbers)
+    return ReportSection("bias", _section(inputs, drawings, tables, differ=differ), numbers)
 
 
-def _section(material: Material, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
+def _section(inputs: ReportInputs, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
     title = "What was learned about bias?"
-    if not material.subject.ranker.factors:
-        return Section(title, f"{material.subject.name} learned from labels, so it knows no bias factor.")
+    if not inputs.subject.ranker.factors:
+        return Section(title, f"{inputs.subject.name} learned from labels, so it knows no bias factor.")
     text = ""
-    if material.log is not None:
+    if inputs.log is not None:
         text = (
             "How many times as many clicks the same documents get under each level as under the first, by what each "
             "model learned. A flat line at 1 is a model that knows no bias."
         )
         if differ:
             text += (
-                f" For {material.subject.name} this depends on the document, which one number for each level cannot "
+                f" For {inputs.subject.name} this depends on the document, which one number for each level cannot "
                 "say: its documents are also shown in thirds by score."
             )
-    advice = "" if material.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
+    advice = "" if inputs.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
     return Section(title, text, advice, drawings=[each for each in drawings if each is not None], tables=tables)
 
 

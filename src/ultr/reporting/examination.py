@@ -1,28 +1,32 @@
-"""What the doctor says of the log."""
+"""The section with the doctor's findings on the log."""
 
 from __future__ import annotations
 
-from ultr.pages import Badge, Point, Section, Table
-from ultr.reporting.material import Material
-from ultr.reporting.part import Part
+from dataclasses import replace
+
+from ultr.pages import Badge, Point, Section
+from ultr.reporting.inputs import ReportInputs
+from ultr.reporting.report_section import ReportSection
 
 
-def examination(material: Material) -> Part:
+def examination(inputs: ReportInputs) -> ReportSection:
     """The verdict on each question about the log."""
     title = "What does the doctor say of the log?"
-    found = material.diagnosis
+    found = inputs.diagnosis
     if found is None:
-        return Part("examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {})
+        return ReportSection(
+            "examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {}
+        )
     points = [
         Point(
             finding.question,
             f"{finding.answer} {finding.advice}".strip(),
             Badge(str(finding.verdict), str(finding.verdict)),
-            [Table(table.title, table.rows, folded=True) for table in finding.tables],
+            [replace(table, folded=True) for table in finding.tables],
         )
         for finding in found.findings
     ]
     section = Section(
-        title, found.headline, points=points, commands=[f"ultr doctor {material.log_name} --html doctor.html"]
+        title, found.headline, points=points, commands=[f"ultr doctor {inputs.log_name} --html doctor.html"]
     )
-    return Part("examination", section, found.as_json())
+    return ReportSection("examination", section, found.as_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.model_file import MANIFEST, WEIGHTS, Manifest, load_manifest
 from ultr.methods.ranker import Ranker
 from ultr.methods.vectorization import Embeddings
+from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 
 LOWER, UPPER = ClickBaseline.name, LabelBaseline.name
+_PALETTE = (BLUE, ORANGE, PURPLE, RED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class Model:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is there for the others to be seen against: raw clicks below, labels above."""
+        """True if it is a bound for the others: raw clicks below, labels above."""
         return self.manifest.method in (LOWER, UPPER)
 
 
@@ -58,3 +61,11 @@ def models_of(folder: str | Path) -> list[Model]:
     return sorted(
         map(Model.load, inside), key=lambda model: (model.manifest.method == UPPER) - (model.manifest.method == LOWER)
     )
+
+
+def colours(models: Sequence[Model]) -> dict[str, str]:
+    """A colour for each model by name: grey for raw clicks, green for labels."""
+    others = [model.name for model in models if not model.is_bound]
+    found = {name: _PALETTE[number % len(_PALETTE)] for number, name in enumerate(others)}
+    found |= {model.name: GREY for model in models if model.manifest.method == LOWER}
+    return found | {model.name: GREEN for model in models if model.manifest.method == UPPER}

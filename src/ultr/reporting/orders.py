@@ -9,17 +9,16 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.pages import Section, Table
-from ultr.reporting import figures
-from ultr.reporting.material import Material
+from ultr.pages import Section, Table, model_figures
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.part import Part
+from ultr.reporting.report_section import ReportSection
 
 EXAMPLES = 4
 LONGEST = 15
-"""Only the first so many documents of a list are shown."""
+"""Most documents of a list that are shown, from the top."""
 MOST_LISTS = 5_000
-"""Of a larger log, the lists with the most impressions are looked at."""
+"""Most lists that are looked at; of a larger log, those with the most impressions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class Moved:
 
 
 def arrow(places: int) -> str:
-    """How far a document moves, up or down.
+    """Places that a document moves, up or down.
 
     >>> arrow(3), arrow(-2), arrow(0)
     ('▲ 3', '▼ 2', '=')
@@ -100,17 +99,17 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
     return sorted(found, key=lambda moved: (-moved.distance, -moved.impressions, moved.query))[:count]
 
 
-def orders(material: Material, *, against: Model | None = None) -> Part:
+def orders(inputs: ReportInputs, *, against: Model | None = None) -> ReportSection:
     """Example queries with both orders side by side."""
     title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
-    if material.log is None:
-        return Part("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
-    subject = material.subject
+    if inputs.log is None:
+        return ReportSection("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
+    subject = inputs.subject
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
-    found = [moved for moved in most_moved(material.log, first, second) if moved.distance]
+    found = [moved for moved in most_moved(inputs.log, first, second) if moved.distance]
     drawings = [
-        figures.moves(
+        model_figures.moves(
             [_label(moved, place) for place in range(min(len(moved.order), LONGEST))],
             [
                 f"d{moved.documents[before]} {arrow(int(before) - place)}"
@@ -133,7 +132,7 @@ def orders(material: Material, *, against: Model | None = None) -> Part:
         Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
         for moved in found
     ]
-    return Part(
+    return ReportSection(
         "orders",
         Section(title, text, drawings=drawings, tables=tables),
         {

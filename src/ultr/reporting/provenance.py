@@ -1,4 +1,4 @@
-"""What was trained on what, and how to do it again."""
+"""Provenance of models: options and data, their differences, and the commands to repeat them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from ultr.methods import method as method_of
 from ultr.methods.description import summary
 from ultr.methods.origin import found_from
 from ultr.pages import Section, Table
-from ultr.reporting.material import Material
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.part import Part
+from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
-"""What is shown at once; the rest is folded."""
+"""Facts that are shown at once; the rest is folded."""
+OWN = ("weights",)
+"""Facts that always differ and say nothing."""
 SHORT = 12
-"""So many letters of a fingerprint are enough to tell two apart."""
+"""Letters of a fingerprint that are enough to tell two apart."""
 
 
-def provenance(material: Material) -> Part:
+def provenance(inputs: ReportInputs) -> ReportSection:
     """Method, options, data, seeds, versions and fingerprints of each model."""
-    facts = {model.name: facts_of(model) for model in material.models}
+    facts = {model.name: facts_of(model) for model in inputs.models}
     names = list(dict.fromkeys(fact for each in facts.values() for fact in each))
 
     def rows(chosen: Iterable[str]) -> list[dict[str, str]]:
         return [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in chosen]
 
-    features = material.subject.manifest.feature_names
-    return Part(
+    features = inputs.subject.manifest.feature_names
+    return ReportSection(
         "models",
         Section(
             "What was trained on what",
-            text=" ".join([*_methods(material), _about_log(material), _about_judged(material)]).strip(),
-            advice=" ".join([*misfits(material), *material.missing]),
+            text=" ".join([*_methods(inputs), _about_log(inputs), _about_judged(inputs)]).strip(),
+            advice=" ".join([*misfits(inputs), *inputs.missing]),
             tables=[
                 Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
                 Table(
@@ -46,19 +48,19 @@ def provenance(material: Material) -> Part:
         {
             "models": {
                 model.name: model.manifest.model_dump(exclude={"history", "scaling", "tensors"})
-                for model in material.models
+                for model in inputs.models
             },
-            "missing": list(material.missing),
-            "log_is_that_of": [model.name for model in material.click_models if material.trained_on_log(model)],
+            "missing": list(inputs.missing),
+            "log_is_that_of": [model.name for model in inputs.click_models if inputs.trained_on_log(model)],
         },
     )
 
 
-def _methods(material: Material) -> Iterator[str]:
-    """What each method does, once."""
+def _methods(inputs: ReportInputs) -> Iterator[str]:
+    """One sentence per method."""
     told = {
         summary(method_of(model.manifest.method)): model.manifest.method
-        for model in material.models
+        for model in inputs.models
         if not model.is_bound
     }
     for sentence, method in told.items():
@@ -66,7 +68,7 @@ def _methods(material: Material) -> Iterator[str]:
 
 
 def facts_of(model: Model) -> dict[str, str]:
-    """What decided a model, in words, by what it is called."""
+    """Everything that decided a model, in words, by name."""
     manifest, origin = model.manifest, model.manifest.origin
     facts = {"method": manifest.method}
     options = {name: value for name, value in manifest.options.items() if name != "relevance"}
@@ -90,50 +92,75 @@ def facts_of(model: Model) -> dict[str, str]:
     }
 
 
-def reproduction(material: Material, command: str) -> Part:
+def differences(inputs: ReportInputs, second: Model) -> ReportSection:
+    """Options and data in which the subject and another differ, and, folded, those in which they do not."""
+    first = inputs.subject
+    facts = facts_of(first), facts_of(second)
+    names = [name for name in dict.fromkeys([*facts[0], *facts[1]]) if name not in OWN]
+    other = [name for name in names if facts[0].get(name) != facts[1].get(name)]
+    rows = [{"": name, first.name: facts[0].get(name, ""), second.name: facts[1].get(name, "")} for name in other]
+    same = [{"": name, "both": facts[0][name]} for name in names if name not in other]
+    tables = [Table("what differs", rows)] if rows else []
+    if same:
+        tables.append(Table("what is the same", same, folded=True))
+    data = (
+        "They learned from the same data."
+        if first.manifest.data_fingerprint == second.manifest.data_fingerprint
+        else "They learned from different data."
+    )
+    if not rows:
+        data += " They differ in nothing that decides training."
+    return ReportSection(
+        "differences",
+        Section("What differs?", data, " ".join([*misfits(inputs), *inputs.missing]), tables=tables),
+        {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
+    )
+
+
+def reproduction(inputs: ReportInputs, command: str) -> ReportSection:
     """The commands that gave the models and this page."""
     commands = list(
-        dict.fromkeys(model.manifest.origin.command for model in material.models if model.manifest.origin is not None)
+        dict.fromkeys(model.manifest.origin.command for model in inputs.models if model.manifest.origin is not None)
     )
-    silent = [model.name for model in material.models if model.manifest.origin is None]
+    silent = [model.name for model in inputs.models if model.manifest.origin is None]
     text = (
         "The same seed gives the same weights bit for bit on the same data, with the versions and the numbers of "
         "threads and processes that stand above."
     )
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
-    return Part(
+    return ReportSection(
         "reproduce",
         Section("How to reproduce it", text=text, commands=[*commands, command]),
         {"commands": [*commands, command], "version": __version__},
     )
 
 
-def _about_log(material: Material) -> str:
-    if material.log is None:
+def _about_log(inputs: ReportInputs) -> str:
+    if inputs.log is None:
         return ""
-    log = material.log
+    log = inputs.log
     return (
-        f"The log {material.log_name} has {log.impressions.sum():,} impressions of {log.lists:,} lists with "
+        f"The log {inputs.log_name} has {log.impressions.sum():,} impressions of {log.lists:,} lists with "
         f"{log.clicks.sum():,} clicks."
     )
 
 
-def _about_judged(material: Material) -> str:
-    if material.judged is None:
+def _about_judged(inputs: ReportInputs) -> str:
+    if inputs.judged is None:
         return ""
-    return f"Rankings are measured on {material.judged.queries:,} judged queries of {material.judged_name}."
+    return f"Rankings are measured on {inputs.judged.queries:,} judged queries of {inputs.judged_name}."
 
 
-def misfits(material: Material) -> Sequence[str]:
+def misfits(inputs: ReportInputs) -> Sequence[str]:
     """A sentence where the log at hand is not the one that a model learned from."""
-    if material.log is None:
+    if inputs.log is None:
         return []
-    others = [model.name for model in material.click_models if not material.trained_on_log(model)]
+    others = [model.name for model in inputs.click_models if not inputs.trained_on_log(model)]
     if not others:
         return []
     return [
-        f"{material.log_name} is not the log that {' and '.join(others)} learned from: its fingerprint is another. "
+        f"{inputs.log_name} is not the log that {' and '.join(others)} learned from: its fingerprint is another. "
         "What is said of the log below may not be what the model saw."
     ]
 

@@ -1,37 +1,38 @@
-"""How good the rankings are: by labels where there are some, by clicks alone where there are none."""
+"""Quality of the rankings: by labels where there are some, by clicks alone where there are none."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, Answer
 from ultr.metrics import bootstrap_ratio
-from ultr.pages import Badge, Point, Section, Table
-from ultr.reporting import figures
-from ultr.reporting.material import MAIN, Material
-from ultr.reporting.model import LOWER, UPPER, Model
-from ultr.reporting.part import Part
+from ultr.pages import Badge, Point, Section, Table, model_figures
+from ultr.reporting.inputs import MAIN, ReportInputs
+from ultr.reporting.model import LOWER, UPPER, Model, colours
+from ultr.reporting.report_section import ReportSection
 
 TITLE = "How good are the rankings?"
 _TONES = {"yes": "good", "no": "bad"}
 
 
-def quality(material: Material) -> Part:
+def quality(inputs: ReportInputs) -> ReportSection:
     """Measures with intervals and the subject's lead over the others, or what clicks say."""
-    if material.evaluations:
-        return _by_labels(material, material.evaluations)
-    if material.unseen is None or not material.click_models:
-        return Part("quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {})
-    return _by_clicks(material, *material.unseen)
+    if inputs.evaluations:
+        return _by_labels(inputs, inputs.evaluations)
+    if inputs.unseen is None or not inputs.click_models:
+        return ReportSection(
+            "quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {}
+        )
+    return _by_clicks(inputs, *inputs.unseen)
 
 
-def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
-    assert material.judged is not None
-    subject, measures = material.subject, list(next(iter(found.values())).values)
+def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSection:
+    assert inputs.judged is not None
+    subject, measures = inputs.subject, list(next(iter(found.values())).values)
     intervals = {name: {measure: each.interval(measure) for measure in measures} for name, each in found.items()}
-    gaps = _gaps(material, found)
+    gaps = _gaps(inputs, found)
     rows = [
         {"model": name}
         | {measure: each.text("\n") for measure, each in by_measure.items()}
@@ -46,10 +47,10 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
             "high": f"{test.high:+.4f}",
             "p": f"{test.p_value:.4f}",
         }
-        for name, test in material.leads.items()
+        for name, test in inputs.leads.items()
     ]
-    queries = f"{material.judged.with_relevant().queries:,}"
-    text = f"Measured on the {queries} queries of {material.judged_name} that have a relevant document."
+    queries = f"{inputs.judged.with_relevant().queries:,}"
+    text = f"Measured on the {queries} queries of {inputs.judged_name} that have a relevant document."
     if gaps:
         text += " Gap closed: 0 % is training on raw clicks, 100 % is training on labels."
     tables = [Table("means over queries, 95 % bootstrap intervals", rows)]
@@ -58,32 +59,32 @@ def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
             Table(f"{MAIN} of {subject.name} minus that of the others, query by query, 95 % intervals", leads)
         )
     order = dict(sorted(intervals.items(), key=lambda item: item[1][MAIN].mean))
-    drawing = figures.intervals(
-        {name: each[MAIN] for name, each in order.items()}, figures.colours(material.models), measure=MAIN
+    drawing = model_figures.intervals(
+        {name: astuple(each[MAIN]) for name, each in order.items()}, colours(inputs.models), measure=MAIN
     )
-    return Part(
+    return ReportSection(
         "quality",
         Section(TITLE, text=text, drawings=[drawing], tables=tables),
         {
-            "judged": material.judged_name,
+            "judged": inputs.judged_name,
             "measures": {name: {m: vars(each) for m, each in by.items()} for name, by in intervals.items()},
-            "lead": {name: vars(test) for name, test in material.leads.items()},
+            "lead": {name: vars(test) for name, test in inputs.leads.items()},
             "gap_closed": gaps,
         },
     )
 
 
-def _gaps(material: Material, found: dict[str, Evaluation]) -> dict[str, float]:
-    """How far each model is from raw clicks to labels; nothing where one of the bounds is missing."""
-    bounds = {model.manifest.method: found[model.name].mean(MAIN) for model in material.models if model.is_bound}
+def _gaps(inputs: ReportInputs, found: dict[str, Evaluation]) -> dict[str, float]:
+    """Share of the gap from raw clicks to labels that each model closes; empty where a bound is missing."""
+    bounds = {model.manifest.method: found[model.name].mean(MAIN) for model in inputs.models if model.is_bound}
     if len(bounds) < 2:
         return {}
     return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
 
 
-def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
+def _by_clicks(inputs: ReportInputs, log: ClickLog, part: str) -> ReportSection:
     rows, numbers = [], {}
-    for model in material.click_models:
+    for model in inputs.click_models:
         fit, queries = click_fit(model.ranker, log), QueryLikelihoods.of(model.ranker, log)
         likelihood = bootstrap_ratio(queries.list_totals, queries.clicks)
         rows.append(
@@ -100,24 +101,24 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
         "higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it knows "
         "the bias, so this alone does not prove a better ranking."
     )
-    rival = _rival(material)
+    rival = _rival(inputs)
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return Part("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
-    tested = material.diagnosis
+        return ReportSection("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
+    tested = inputs.diagnosis
     found = compare(
         rival.ranker,
-        material.subject.ranker,
+        inputs.subject.ranker,
         log,
-        swaps=material.log,
-        names=(rival.name, material.subject.name),
+        swaps=inputs.log,
+        names=(rival.name, inputs.subject.name),
         assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
-    return Part(
+    return ReportSection(
         "quality",
-        replace(section, advice=found.assumption.sentence, points=_points(answers, rival, material.subject)),
+        replace(section, advice=found.assumption.sentence, points=_points(answers, rival, inputs.subject)),
         {
             "compared_on": part,
             "clicks": numbers,
@@ -130,9 +131,9 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
     )
 
 
-def _rival(material: Material) -> Model | None:
+def _rival(inputs: ReportInputs) -> Model | None:
     """Whom the subject is compared with: raw clicks if they are there, else the first other model."""
-    others = [model for model in material.click_models if model is not material.subject]
+    others = [model for model in inputs.click_models if model is not inputs.subject]
     return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
 
 

@@ -8,16 +8,15 @@ from typing import Any
 from ultr.pages import Page
 from ultr.reporting.bias import bias
 from ultr.reporting.click_matrix import click_matrix
-from ultr.reporting.differences import differences
 from ultr.reporting.examination import examination
+from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.learning import learning
-from ultr.reporting.material import MAIN, Material
 from ultr.reporting.model import Model
 from ultr.reporting.orders import orders
-from ultr.reporting.part import Part
 from ultr.reporting.plane import plane
-from ultr.reporting.provenance import provenance, reproduction
+from ultr.reporting.provenance import differences, provenance, reproduction
 from ultr.reporting.quality import quality
+from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 FORMAT = "ultr report 1"
@@ -30,7 +29,7 @@ class Report:
     title: str
     summary: str
     command: str
-    parts: tuple[Part, ...]
+    parts: tuple[ReportSection, ...]
 
     def page(self) -> Page:
         """For people."""
@@ -51,61 +50,61 @@ class Report:
         }
 
 
-def report(material: Material, *, name: str, command: str) -> Report:
-    """What was trained on what, how good it is, what it learned, what the log is like, and what changes."""
-    judged = quality(material)
+def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
+    """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
+    judged = quality(inputs)
     parts = (
-        provenance(material),
+        provenance(inputs),
         judged,
-        learning(material),
-        bias(material),
-        plane(material),
-        click_matrix(material),
-        examination(material),
-        orders(material),
-        reproduction(material, command),
+        learning(inputs),
+        bias(inputs),
+        plane(inputs),
+        click_matrix(inputs),
+        examination(inputs),
+        orders(inputs),
+        reproduction(inputs, command),
     )
     return Report(
         f"Report on {name}",
-        _summary(material, judged.numbers),
+        _summary(inputs, judged.numbers),
         command,
         tuple(part for part in parts if part is not None),
     )
 
 
-def comparison_report(material: Material, other: Model, *, command: str) -> Report:
-    """What the subject and another model differ in, how good both are, what both learned, where their orders differ."""
-    judged = quality(material)
+def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
+    """The report on two models: their differences, their quality, what both learned, where their orders differ."""
+    judged = quality(inputs)
     parts = (
-        differences(material, other),
+        differences(inputs, other),
         judged,
-        learning(material),
-        bias(material),
-        plane(material),
-        orders(material, against=other),
-        reproduction(material, command),
+        learning(inputs),
+        bias(inputs),
+        plane(inputs),
+        orders(inputs, against=other),
+        reproduction(inputs, command),
     )
-    title = f"{material.subject.name} beside {other.name}"
-    return Report(title, _summary(material, judged.numbers), command, tuple(part for part in parts if part is not None))
+    title = f"{inputs.subject.name} beside {other.name}"
+    return Report(title, _summary(inputs, judged.numbers), command, tuple(part for part in parts if part is not None))
 
 
-def _summary(material: Material, judged: dict[str, Any]) -> str:
+def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
     """The main result in a sentence or two."""
-    name = material.subject.name
-    if not material.evaluations:
-        method = material.subject.manifest.method
+    name = inputs.subject.name
+    if not inputs.evaluations:
+        method = inputs.subject.manifest.method
         told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
         return (
             f"{told} By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
             if "answers" in judged
             else told
         )
-    own = material.evaluations[name].interval(MAIN)
+    own = inputs.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
-    sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {material.judged_name} ({interval})"
+    sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"
     leads = [
         f"{abs(test.difference):.3f} {'above' if test.difference > 0 else 'below'} {other}"
         f" ({'beyond' if test.low > 0 or test.high < 0 else 'within'} chance)"
-        for other, test in material.leads.items()
+        for other, test in inputs.leads.items()
     ]
     return f"{sentence}: {', '.join(leads)}." if leads else f"{sentence}."

@@ -25,7 +25,7 @@ PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the browser may load for the page: nothing from elsewhere."""
+"""Content that the browser may load for the page: nothing from elsewhere."""
 
 
 def build_app(service: Service) -> ASGIApp:

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.refusal import Refusal, try_later
 
 
 class Bodies:
     """Receives the bodies of requests and knows how much memory they take together."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
         self.limits = limits
         self.held = 0
 
@@ -68,6 +68,6 @@ def check_type(request: Request) -> None:
         raise Refusal(415, "type", "the body must not be compressed; send it without Content-Encoding")
 
 
-def _too_large(limits: Limits) -> Refusal:
+def _too_large(limits: RequestLimits) -> Refusal:
     error = f"the body has more than {limits.body_bytes} bytes; send fewer candidates at once"
     return Refusal(413, "body_bytes", error)

@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 def matrix(queries: Sequence[Query], names: Sequence[str], *, missing: Missing = "refuse") -> Floats:
-    """One row a candidate, all queries below each other; what may be missing is NaN."""
+    """One row per candidate, all queries below each other; what may be missing is NaN."""
     known = frozenset(names)
     try:
         rows = [_row(candidate.features, names, known, missing) for query in queries for candidate in query.candidates]
@@ -66,7 +66,7 @@ def _floats(rows: Sequence[Sequence[Any]], width: int, missing: Missing) -> Floa
 
 
 def _refusal(queries: Sequence[Query], names: Sequence[str], missing: Missing) -> Refusal:
-    """What is wrong with the first candidate that is."""
+    """The refusal for the first candidate that is wrong."""
     for place, candidate in _each(queries):
         found = _fault(candidate.features, names, missing)
         if found is not None:
@@ -87,11 +87,7 @@ def refusal(queries: Sequence[Query], place: Place, reason: str, fault: str, *, 
     candidate = query.candidates[place.candidate]
     who = f"candidate {place.candidate}{_called(candidate.id)} of query {place.query}{_called(query.id)}"
     where = Where(
-        query=place.query,
-        query_id=query.id,
-        candidate=place.candidate,
-        candidate_id=candidate.id,
-        feature=feature,
+        query=place.query, query_id=query.id, candidate=place.candidate, candidate_id=candidate.id, feature=feature
     )
     return Refusal(422, reason, f"{who} {fault}", where=where)
 

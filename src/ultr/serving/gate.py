@@ -1,4 +1,4 @@
-"""What every request passes: an id, the token, the count, one line in the log."""
+"""The gate that every request passes: an id, the token, the count, one line in the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ultr.serving.refusal import Refusal
 from ultr.serving.service import Service
 
 OPEN = ("/health", "/ready", "/docs")
-"""What needs no token: probes, and a page that knows nothing until it is given one."""
+"""Routes that need no token: probes, and a page that knows nothing until it is given one."""
 ROUTES = ("/rank", "/model", "/health", "/ready", "/metrics", "/docs", "/openapi.json")
 _QUIET = ("/health", "/ready", "/metrics")
 _LINGER_SECONDS = 1.0
@@ -88,7 +88,7 @@ class Exchange:
         self._send = send
 
     def fields(self, seconds: float) -> dict[str, Any]:
-        """What the log says of it."""
+        """Fields of its line in the log."""
         fields: dict[str, Any] = {
             "request": self.id,
             "method": self.scope["method"],
@@ -145,8 +145,6 @@ class Exchange:
         if self.status:
             return
         self.reason = refusal.reason
-        content = refusal.content()
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **refusal.headers}
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        raw = [(name.lower().encode(), value.encode()) for name, value in refusal.all_headers().items()]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-        await self.send({"type": "http.response.body", "body": content})
+        await self.send({"type": "http.response.body", "body": refusal.content()})

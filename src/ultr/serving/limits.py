@@ -1,4 +1,4 @@
-"""What one client may ask of the service, so that the others still get their answers."""
+"""Limits on what one client may ask, so that the others still get their answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ultr import checks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RequestLimits:
     """Sizes, counts and times; whoever exceeds one is told which."""
 
     body_bytes: int = 8 * 2**20

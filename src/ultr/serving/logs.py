@@ -1,4 +1,4 @@
-"""One JSON object a line on stderr; never what a request contains."""
+"""One JSON object per line on stderr; never what a request contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus."""
+"""Counters of the service, for Prometheus."""
 
 from __future__ import annotations
 

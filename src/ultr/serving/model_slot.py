@@ -14,7 +14,7 @@ from ultr.errors import ModelFileError
 from ultr.scoring import Scorer
 
 Stamp = tuple[int, int, int]
-"""What changes when a file does: time, size and inode."""
+"""Time, size and inode, which change when a file does."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ModelSlot:
             return "new"
 
     def has_changed(self) -> bool:
-        """Whether the file is another than the one that was last read, and the same as at the last call.
+        """True if the file is another than the one that was last read, and the same as at the last call.
 
         A file that is still being copied changes from call to call and is left alone.
         """
@@ -56,7 +56,7 @@ class ModelSlot:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What tells that a file changed; None if it is not there."""
+    """The stamp of a file; None if it is not there."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What uvicorn leaves open: clients that connect and then say nothing, too much, or never listen."""
+"""Limits that uvicorn lacks: on clients that connect and then say nothing, too much, or never listen."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ultr.serving import logs
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.metrics import Metrics
 from ultr.serving.refusal import Refusal, try_later
 
 _FLOOD_BYTES = 64 * 2**20
 _PIPELINED = 100
-"""How many requests may be sent before the first is answered; no common client sends more than one."""
+"""Requests that may be sent before the first is answered; no common client sends more than one."""
 _FRAMING = 8
-"""How many bytes on the wire a byte of the body may take: sent in chunks of one byte, each takes six."""
+"""Bytes on the wire per byte of the body: sent in chunks of one byte, each takes six."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits on connections, headers, and clients that do not read their answers."""
 
-    def __init__(self, *, limits: Limits, metrics: Metrics, **arguments: Any) -> None:
+    def __init__(self, *, limits: RequestLimits, metrics: Metrics, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._limits = limits
         self._metrics = metrics
@@ -104,7 +104,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def send_400_response(self, msg: str) -> None:
-        """What was sent is not HTTP."""
+        """Refuse what is not HTTP."""
         if not self._is_between_requests() and self.cycle.response_started:
             self.transport.close()
             return
@@ -128,16 +128,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._metrics.requests.labels("other", refusal.status).inc()
         self._metrics.refused.labels(refusal.reason).inc()
         logs.write("refused", status=refusal.status, reason=refusal.reason)
-        content = refusal.content()
-        headers = {
-            "content-type": "application/json",
-            "content-length": str(len(content)),
-            "connection": "close",
-            **refusal.headers,
-        }
+        headers = refusal.all_headers() | {"connection": "close"}
         lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode() + content)
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + refusal.content())
         self.transport.close()
         self.loop.call_later(self._limits.write_seconds, self._cut)
 

@@ -14,13 +14,13 @@ from pydantic_core import to_json
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
 from ultr.serving.features import Missing, Place, matrix, refusal
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankResponse:
     """An answer and how much was asked."""
 
     content: bytes
@@ -28,7 +28,7 @@ class Ranking:
     candidates: int
 
 
-def rank(body: bytes, scorer: Scorer, *, limits: Limits, missing: Missing = "refuse") -> Ranking:
+def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing = "refuse") -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`."""
     queries = _parse(body).queries
     sizes = [len(query.candidates) for query in queries]
@@ -42,7 +42,7 @@ def rank(body: bytes, scorer: Scorer, *, limits: Limits, missing: Missing = "ref
     answers = [
         _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
     ]
-    return Ranking(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
+    return RankResponse(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
 
 
 def _parse(body: bytes) -> RankRequest:
@@ -65,27 +65,20 @@ def _parse(body: bytes) -> RankRequest:
     )
 
 
-def _check_sizes(sizes: Sequence[int], limits: Limits) -> None:
+def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
+    most = "at most {} may be; send several requests"
     if len(sizes) > limits.queries:
-        raise Refusal(
-            422,
-            "queries",
-            f"{len(sizes)} queries in one request, at most {limits.queries} may be; send several requests",
-        )
+        error = f"{len(sizes)} queries in one request, {most.format(limits.queries)}"
+        raise Refusal(422, "queries", error)
     if max(sizes) > limits.candidates:
         number = next(number for number, size in enumerate(sizes) if size > limits.candidates)
-        raise Refusal(
-            422,
-            "candidates",
-            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them",
-            where=Where(query=number),
+        error = (
+            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them"
         )
+        raise Refusal(422, "candidates", error, where=Where(query=number))
     if sum(sizes) > limits.all_candidates:
-        raise Refusal(
-            422,
-            "all_candidates",
-            f"{sum(sizes)} candidates in one request, at most {limits.all_candidates} may be; send several requests",
-        )
+        error = f"{sum(sizes)} candidates in one request, {most.format(limits.all_candidates)}"
+        raise Refusal(422, "all_candidates", error)
 
 
 def _check_ids(queries: Sequence[Query]) -> None:
@@ -124,10 +117,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> None:
     for key, _ in pairs:
         if key in seen:
             raise Refusal(
-                422,
-                "same_key",
-                f"an object has the key {key[:60]!r} twice; give it once",
-                where=Where(field=key[:200]),
+                422, "same_key", f"an object has the key {key[:60]!r} twice; give it once", where=Where(field=key[:200])
             )
         seen.add(key)
 

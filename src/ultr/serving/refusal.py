@@ -32,6 +32,10 @@ class Refusal(Exception):  # noqa: N818
         """The body of the answer."""
         return to_json(self.problem, exclude_none=True)
 
+    def all_headers(self) -> dict[str, str]:
+        """The headers of an answer that nobody else writes."""
+        return {"content-type": "application/json", "content-length": str(len(self.content())), **self.headers}
+
 
 def try_later(reason: str, error: str) -> Refusal:
     """A refusal that has nothing to do with the request itself."""

@@ -1,4 +1,4 @@
-"""What goes over the wire."""
+"""Requests and answers as they go over the wire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Message(BaseModel):
 
 
 class Candidate(Message):
-    """What can be shown."""
+    """A document that can be shown."""
 
     id: Id | None = None
     # They are checked in bulk, because one by one they would cost more than the scores.
@@ -86,7 +86,7 @@ class ModelAnswer(Message):
 
 
 class StatusAnswer(Message):
-    """How the service does."""
+    """Status of the service."""
 
     status: Literal["alive", "ready"]
 
@@ -105,7 +105,7 @@ class Where(Message):
 
 
 class Problem(Message):
-    """Why a request was not answered."""
+    """The reason why a request was not answered."""
 
     error: str = Field(description="One sentence: what is wrong, where, what to do.")
     where: Where

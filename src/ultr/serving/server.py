@@ -18,13 +18,13 @@ from ultr.serving.app import build_app
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.protocol import GuardedProtocol
 from ultr.serving.service import Service
-from ultr.serving.settings import Settings
+from ultr.serving.settings import ServiceSettings
 
 _SWITCH_SECONDS = 0.0005
-"""How long the event loop waits behind a thread that parses; Python's own 5 ms is as long as a whole answer takes."""
+"""Wait of the event loop behind a thread that parses; Python's own 5 ms is as long as a whole answer takes."""
 
 
-def serve(model: Path, settings: Settings) -> None:
+def serve(model: Path, settings: ServiceSettings) -> None:
     """Serve a model until told to stop (SIGTERM, SIGINT)."""
     listener = listen(settings)
     with listener:
@@ -35,7 +35,7 @@ def serve(model: Path, settings: Settings) -> None:
     logs.write("stopped")
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: ServiceSettings) -> socket.socket:
     """A socket on the host and port; an `OptionError` if it cannot be had or should not."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

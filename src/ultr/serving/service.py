@@ -13,26 +13,26 @@ from ultr.serving import logs
 from ultr.serving.body import Bodies
 from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import Loaded, ModelSlot
-from ultr.serving.ranking import Ranking, rank
+from ultr.serving.ranking import RankResponse, rank
 from ultr.serving.refusal import try_later
-from ultr.serving.settings import Settings
+from ultr.serving.settings import ServiceSettings
 
 
 class Service:
     """A ranker, the threads that score with it, and what is counted."""
 
-    def __init__(self, slot: ModelSlot, settings: Settings) -> None:
+    def __init__(self, slot: ModelSlot, settings: ServiceSettings) -> None:
         self.slot = slot
         self.settings = settings
         self.metrics = Metrics()
         self.metrics.show_model(slot.current)
         self.closing = False
-        """Whether it was told to stop."""
+        """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._places = BoundedSemaphore(settings.limits.requests)
 
-    async def rank(self, body: bytes) -> Ranking:
+    async def rank(self, body: bytes) -> RankResponse:
         """The answer to a request, made beside the event loop, which goes on with the others."""
         limits = self.settings.limits
         if not self._places.acquire(blocking=False):

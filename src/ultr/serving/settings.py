@@ -1,4 +1,4 @@
-"""How the service is run."""
+"""Settings of the service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from ultr import checks
 from ultr.errors import DataError, OptionError
 from ultr.serving.features import Missing
-from ultr.serving.limits import Limits
+from ultr.serving.limits import RequestLimits
 
 TOKEN_VARIABLE = "ULTR_TOKEN"
 SHORTEST_TOKEN = 16
@@ -19,28 +19,28 @@ LOG_LEVELS = ("debug", "info", "warning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Everything but the model."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     """0 takes a free one, which the log names."""
     token: str | None = field(default=None, repr=False)
-    """What clients must show; without it everybody is let in."""
+    """Token that clients must send; without it everybody is let in."""
     open_without_token: bool = False
-    """Whether other machines may connect though there is no token."""
+    """Let other machines connect though there is no token."""
     threads: int = 0
-    """Requests that are scored side by side; 0 takes one a core."""
+    """Requests that are scored side by side; 0 takes one per core."""
     missing: Missing = "refuse"
-    """Whether a missing feature is an error or takes its typical value."""
+    """Refuse a candidate without all features, or fill in typical values."""
     watch_seconds: float = 1.0
-    """How often to look whether the model file changed; 0 looks only when asked by SIGHUP."""
+    """Seconds between looks at the model file; 0 looks only when asked by SIGHUP."""
     drain_seconds: float = 0.0
     """From the signal to stop to the end of accepting; meanwhile `/ready` says no, so that a balancer turns away."""
     shutdown_seconds: float = 30.0
     """For requests that have begun, after the signal to stop."""
     log_level: str = "info"
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:
         if not 0 <= checks.integer("port", self.port, at_least=0) < 2**16:
@@ -56,7 +56,7 @@ class Settings:
 
     @property
     def cores(self) -> int:
-        """How many requests are scored side by side."""
+        """Number of requests that are scored side by side."""
         mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         return self.threads or mine or 1
 

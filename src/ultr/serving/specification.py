@@ -16,7 +16,7 @@ from ultr.serving.features import LARGEST
 from ultr.serving.ranking import rank
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Problem, RankRequest
-from ultr.serving.settings import Settings
+from ultr.serving.settings import ServiceSettings
 from ultr.version import __version__
 
 ABOUT = """\
@@ -25,8 +25,8 @@ that `GET /model` shows. Every error has one shape: a sentence, and the place in
 """
 
 
-def refusals_of(settings: Settings) -> dict[str, dict[int | str, dict[str, Any]]]:
-    """What each route may answer instead, by route and status."""
+def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str, Any]]]:
+    """Refusals of each route, by route and status."""
     limits = settings.limits
     everywhere = {405: "Another method than this."}
     protected = {401: "No token, or a wrong one."} if settings.token is not None else {}
@@ -56,7 +56,7 @@ def refusals_of(settings: Settings) -> dict[str, dict[int | str, dict[str, Any]]
     }
 
 
-def specification(app: FastAPI, scorer: Scorer, settings: Settings) -> dict[str, Any]:
+def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> dict[str, Any]:
     """The routes of the app; requests as this model understands them, with examples that it answers."""
     spec = get_openapi(title="ultr", version=__version__, description=ABOUT, routes=app.routes)
     request = RankRequest.model_json_schema(ref_template="#/components/schemas/{model}")
@@ -82,7 +82,7 @@ def specification(app: FastAPI, scorer: Scorer, settings: Settings) -> dict[str,
     return spec
 
 
-def _features(scorer: Scorer, settings: Settings) -> dict[str, Any]:
+def _features(scorer: Scorer, settings: ServiceSettings) -> dict[str, Any]:
     names = scorer.card.feature_names
     gaps = settings.missing == "fill"
     number = {"type": ["number", "null"] if gaps else "number", "minimum": -LARGEST, "maximum": LARGEST}

@@ -21,7 +21,7 @@ from ultr.simulation.shown import ShownLists, shown_lists
 MOST_IMPRESSIONS = 10**15
 """More would not fit into the counts once they are summed."""
 SESSIONS_AT_ONCE = 100_000
-"""How many sessions are held in memory when they are drawn one by one."""
+"""Sessions held in memory when they are drawn one by one."""
 
 
 def simulate(

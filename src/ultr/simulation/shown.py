@@ -15,7 +15,7 @@ from ultr.seeding import generator
 
 @dataclass(frozen=True, eq=False)
 class ShownLists:
-    """What was shown: the documents of list `i` are `documents[offsets[i]:offsets[i + 1]]`, from the top."""
+    """Shown lists: the documents of list `i` are `documents[offsets[i]:offsets[i + 1]]`, from the top."""
 
     documents: Integers
     """int64 [shown documents], rows of the candidates."""
@@ -31,13 +31,7 @@ class ShownLists:
 
 
 def shown_lists(
-    scores: Doubles,
-    offsets: Integers,
-    *,
-    positions: int = 10,
-    rankings: int = 1,
-    noise: float = 0.0,
-    seed: int = 0,
+    scores: Doubles, offsets: Integers, *, positions: int = 10, rankings: int = 1, noise: float = 0.0, seed: int = 0
 ) -> ShownLists:
     """The top documents of each query by score, `rankings` times over.
 

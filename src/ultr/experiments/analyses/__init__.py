@@ -1,14 +1,13 @@
-"""What is made of the runs of an experiment, by name: one file each."""
+"""Analyses of the runs of an experiment, by name."""
 
 from collections.abc import Callable
 
 from ultr.experiments.analyses.click_matrix import click_matrix
-from ultr.experiments.analyses.dimension import dimension
 from ultr.experiments.analyses.embeddings import embeddings
 from ultr.experiments.analyses.inference_time import inference_time
 from ultr.experiments.analyses.projection import projection
 from ultr.experiments.analyses.selection import selection
-from ultr.experiments.analyses.table import table
+from ultr.experiments.analyses.table import dimension, table
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
 

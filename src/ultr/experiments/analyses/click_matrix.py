@@ -7,10 +7,10 @@ import numpy as np
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
 from ultr.errors import OptionError
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
 from ultr.experiments.tables import figure
+from ultr.pages import Table, log_figures
 
 NOTES = (
     "If clicks were observation times relevance, two numbers, the matrix would have rank 1 and all singular values but "
@@ -33,14 +33,13 @@ def click_matrix(experiment: Experiment) -> Findings:
         values = np.linalg.svd(matrix, compute_uv=False).astype(np.float64)
         shares = np.cumsum(values**2) / np.sum(values**2)
         written += [
-            TitledTable(
+            Table.of_cells(
                 f"{clicks} clicks: click rate by grade and position",
-                [
-                    {"grade": str(grade), **{str(place): figure(rate) for place, rate in enumerate(row, start=1)}}
-                    for grade, row in enumerate(matrix)
-                ],
+                "grade",
+                {str(grade): [figure(rate) for rate in row] for grade, row in enumerate(matrix)},
+                [str(place) for place in range(1, matrix.shape[1] + 1)],
             ),
-            TitledTable(
+            Table(
                 f"{clicks} clicks: singular values",
                 [
                     {"rank": str(rank), "singular value": f"{value:.4f}", "share": f"{share:.2%}"}
@@ -49,5 +48,7 @@ def click_matrix(experiment: Experiment) -> Findings:
             ),
         ]
         content.append({"clicks": clicks, "matrix": matrix.tolist(), "singular_values": values.tolist()})
-        figures[f"{clicks}-clicks"] = plots.matrix(matrix, values, title=f"{clicks} clicks")
+        titles = (f"{clicks} clicks: click rates", "singular values")
+        drawing = log_figures.click_matrix(matrix, values, rows=range(len(matrix)), ylabel="grade", titles=titles)
+        figures[f"{clicks}-clicks"] = drawing.figure
     return Findings(experiment.spec.title, written, NOTES, content, figures)

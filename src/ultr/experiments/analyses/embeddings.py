@@ -1,4 +1,4 @@
-"""What a model of dimension 2 learned: documents by grade, positions as directions, base vectors."""
+"""Embeddings of a model of dimension 2: documents by grade, positions as directions, base vectors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from itertools import product
 import numpy as np
 
 from ultr.arrays import Doubles
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings, file_name
 from ultr.methods import load
 from ultr.methods.vectorization import Embeddings
-from ultr.reporting import figures
+from ultr.pages import Table, model_figures
 
 NOTES = (
     "Angle: the direction of each position's observation embedding, in degrees from the mean base vector. Documents "
@@ -36,11 +35,6 @@ class Embedding:
     base: Doubles
     """[test queries, 2]."""
 
-    def angles(self) -> Doubles:
-        """Degrees from the mean base vector to each observation embedding."""
-        turned = _degrees(self.observation) - _degrees(self.base.mean(axis=0, keepdims=True))
-        return (turned + 180) % 360 - 180
-
 
 def embeddings(experiment: Experiment) -> Findings:
     """A scatter for each click setting, from the first seed and fold."""
@@ -49,9 +43,10 @@ def embeddings(experiment: Experiment) -> Findings:
         {
             "clicks": plane.clicks,
             "ranker": plane.label,
-            **{str(place): f"{angle:.0f}°" for place, angle in enumerate(plane.angles(), start=1)},
+            **{str(place): f"{angle:.0f}°" for place, angle in enumerate(turned, start=1)},
         }
         for plane in found
+        for turned in [model_figures.angles(plane.observation, plane.base)]
     ]
     content = [
         {
@@ -66,16 +61,16 @@ def embeddings(experiment: Experiment) -> Findings:
         for plane in found
     ]
     drawn = {
-        plots.name(plane.clicks, plane.label): figures.plane(
+        file_name(plane.clicks, plane.label): model_figures.plane(
             plane.relevance,
             plane.labels,
             plane.observation,
             plane.base,
             title=f"{plane.clicks} clicks: documents and positions",
-        )
+        ).figure
         for plane in found
     }
-    return Findings(experiment.spec.title, [TitledTable("angle by position", rows)], NOTES, content, drawn)
+    return Findings(experiment.spec.title, [Table("angle by position", rows)], NOTES, content, drawn)
 
 
 def _planes(experiment: Experiment) -> Iterator[Embedding]:
@@ -92,7 +87,3 @@ def _planes(experiment: Experiment) -> Iterator[Embedding]:
             embeddings.observation()["position"].astype(np.float64),
             embeddings.base_vectors(test.features, test.offsets).astype(np.float64),
         )
-
-
-def _degrees(vectors: Doubles) -> Doubles:
-    return np.degrees(np.arctan2(vectors[:, 1], vectors[:, 0]))

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from ultr.data import ragged
 from ultr.data.scaling import FeatureScaling
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
 from ultr.methods import METHODS
 from ultr.methods import options as method_options
 from ultr.methods.factors import Factor
+from ultr.pages import Table, model_figures
 from ultr.relevance.inputs import Documents, Inputs, all_documents
 from ultr.relevance.preprocessing import Preprocessing
 
@@ -61,8 +61,9 @@ def inference_time(experiment: Experiment) -> Findings:
         "median_seconds": medians,
     }
     shape = f"{lists.queries} queries, {count:,} documents, {width} features, {content['threads']} threads"
-    figure = plots.bars({label: median * 1000 for label, median in medians.items()}, xlabel=f"milliseconds ({shape})")
-    return Findings(experiment.spec.title, [TitledTable(shape, rows)], NOTES, content, {"inference-time": figure})
+    milliseconds = {label: median * 1000 for label, median in medians.items()}
+    figure = model_figures.bars(milliseconds, xlabel=f"milliseconds ({shape})")
+    return Findings(experiment.spec.title, [Table(shape, rows)], NOTES, content, {"inference-time": figure})
 
 
 @torch.no_grad()

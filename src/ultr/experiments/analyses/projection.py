@@ -8,13 +8,13 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.evaluation.judged import of_scores
-from ultr.experiments import plots
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings, file_name
 from ultr.experiments.store import Outcome
 from ultr.experiments.tables import spread
 from ultr.methods import load
 from ultr.methods.vectorization import Embeddings
+from ultr.pages import Table, model_figures
 
 MEASURE = "nDCG@10"
 NOTES = (
@@ -37,10 +37,16 @@ def projection(experiment: Experiment) -> Findings:
         content.append(
             {"clicks": clicks, "label": contender.label, "mean": mean.tolist(), "deviation": deviation.tolist()}
         )
-        figures[plots.name(clicks, contender.label)] = plots.projection(
-            mean, deviation, title=f"{clicks} clicks, {contender.label}", measure=MEASURE
+        half = np.nan_to_num(deviation)
+        figures[file_name(clicks, contender.label)] = model_figures.bands(
+            {"observation embedding of a position": (np.arange(1.0, len(mean)), mean[:-1], half[:-1])},
+            {"base vector": (mean[-1], mean[-1] - half[-1], mean[-1] + half[-1])},
+            xlabel="position",
+            ylabel=MEASURE,
+            title=f"{clicks} clicks, {contender.label}",
+            ink="black",
         )
-    return Findings(experiment.spec.title, [TitledTable(MEASURE, rows)], NOTES, content, figures)
+    return Findings(experiment.spec.title, [Table(MEASURE, rows)], NOTES, content, figures)
 
 
 def _of_seed(outcomes: list[Outcome]) -> Doubles:

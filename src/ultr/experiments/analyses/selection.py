@@ -1,4 +1,4 @@
-"""How much it costs to choose a ranker without labels: regret against the one that labels would have picked."""
+"""Cost of choosing a ranker without labels: regret against the one that labels would have picked."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
+from ultr.experiments.findings import Findings
+from ultr.experiments.model_selection import (
+    MEASURE,
+    RANDOM,
+    RIGHT,
+    UNSURE,
+    WRONG,
+    ModelSelection,
+    Scores,
+    is_default,
+    model_selection,
+)
 from ultr.experiments.tables import Row, figure, spread
-from ultr.experiments.trial import MEASURE, RANDOM, RIGHT, UNSURE, WRONG, Scores, Trial, is_default, trial_of
 from ultr.methods.vectorization import Vectorization
+from ultr.pages import Table
 
 LEVEL = 0.05
 NOTES = (
@@ -28,7 +39,7 @@ NOTES = (
 def selection(experiment: Experiment) -> Findings:
     """Regrets of choosing a method, and of choosing a dimension."""
     spec = experiment.spec
-    trials = {clicks: _trials(experiment, clicks) for clicks in spec.clicks}
+    selections = {clicks: _selections(experiment, clicks) for clicks in spec.clicks}
     contests = {
         "which method": [each.label for each in experiment.contenders() if is_default(each)],
         "which dimension": [each.label for each in experiment.contenders() if each.method == Vectorization.name],
@@ -37,34 +48,36 @@ def selection(experiment: Experiment) -> Findings:
     for title, candidates in contests.items():
         if len(candidates) < 2:
             continue
-        regrets = {clicks: [trial.regrets(candidates) for trial in found] for clicks, found in trials.items()}
-        tables.append(TitledTable(f"{title}: regret in {MEASURE}", _rows(regrets)))
+        regrets = {clicks: [selected.regrets(candidates) for selected in found] for clicks, found in selections.items()}
+        tables.append(Table(f"{title}: regret in {MEASURE}", _rows(regrets)))
         content.append({"contest": title, "candidates": candidates, "regrets": regrets})
-    tables.append(TitledTable("which of two methods", _verdict_rows(trials)))
-    qualities = {clicks: [trial.quality for trial in found] for clicks, found in trials.items()}
-    tables.append(TitledTable(f"{MEASURE} of the candidates", _quality_rows(qualities)))
+    tables.append(Table("which of two methods", _verdict_rows(selections)))
+    qualities = {clicks: [selected.quality for selected in found] for clicks, found in selections.items()}
+    tables.append(Table(f"{MEASURE} of the candidates", _quality_rows(qualities)))
     whole: dict[str, Any] = {
         "contests": content,
         "qualities": qualities,
-        "verdicts": {clicks: [trial.verdicts for trial in found] for clicks, found in trials.items()},
-        "rank_p_values": {clicks: [trial.rank_p_value for trial in found] for clicks, found in trials.items()},
+        "verdicts": {clicks: [selected.verdicts for selected in found] for clicks, found in selections.items()},
+        "rank_p_values": {
+            clicks: [selected.rank_p_value for selected in found] for clicks, found in selections.items()
+        },
     }
     return Findings(spec.title, tables, NOTES, whole)
 
 
-def _trials(experiment: Experiment, clicks: str) -> list[Trial]:
+def _selections(experiment: Experiment, clicks: str) -> list[ModelSelection]:
     """One for each seed and fold."""
     found = [experiment.outcomes(each, clicks, "clicks") for each in experiment.contenders()]
-    return [trial_of(outcomes) for outcomes in zip(*found, strict=True)]
+    return [model_selection(outcomes) for outcomes in zip(*found, strict=True)]
 
 
-def _verdict_rows(trials: Mapping[str, Sequence[Trial]]) -> list[Row]:
+def _verdict_rows(selections: Mapping[str, Sequence[ModelSelection]]) -> list[Row]:
     rows = []
-    for clicks, found in trials.items():
-        tested = [trial.rank_p_value for trial in found if trial.rank_p_value is not None]
+    for clicks, found in selections.items():
+        tested = [selected.rank_p_value for selected in found if selected.rank_p_value is not None]
         rejected = f"{sum(value <= LEVEL for value in tested)} of {len(tested)}"
         for name in found[0].verdicts:
-            verdicts = [verdict for trial in found for verdict in trial.verdicts.get(name, ())]
+            verdicts = [verdict for selected in found for verdict in selected.verdicts.get(name, ())]
             shares = {kind: f"{verdicts.count(kind) / max(len(verdicts), 1):.0%}" for kind in (RIGHT, WRONG, UNSURE)}
             row = {"clicks": clicks, "one propensity a position rejected": rejected, "by": name}
             rows.append(row | {"pairs": str(len(verdicts))} | shares)

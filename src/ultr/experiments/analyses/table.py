@@ -1,45 +1,92 @@
-"""Every ranker of each click setting in a table, as tables 1 and 2 of the paper."""
+"""Every ranker of each click setting in a table, as tables 1 and 2 of the paper, and over the dimension."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ultr.experiments import plots, tables
+import numpy as np
+
+from ultr.experiments import tables
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, TitledTable
-from ultr.experiments.results import Results
+from ultr.experiments.findings import Findings
+from ultr.experiments.results import OURS, UPPER, Results
+from ultr.experiments.spec import REFERENCES
+from ultr.methods.vectorization import Vectorization
+from ultr.pages import Table, model_figures
+from ultr.pages.drawing import GREEN, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def table(experiment: Experiment) -> Findings:
     """A table for each click setting and way of choosing weights, each with the other way beside it."""
-    settings = all_results(experiment)
-    figures = {f"{results[0].clicks}-clicks": plots.quality(results) for results in settings}
-    return in_tables(experiment, settings, figures)
+    return _in_tables(experiment, _quality)
 
 
-def all_results(experiment: Experiment) -> list[list[Results]]:
-    """For each click setting, the results of each way of choosing weights."""
+def dimension(experiment: Experiment) -> Findings:
+    """The same tables, and a curve over the dimension for each click setting, as the paper's figure."""
+    return _in_tables(experiment, _over_dimensions)
+
+
+def _quality(results: Sequence[Results]) -> Figure:
+    """The main measure of every ranker; labels and references in colours of their own."""
+    first = results[0]
+    lines = [line for line in first.lines if line.contender.method != "click-model"]
+    apart = [line for line in lines if line.contender.method in (UPPER, *REFERENCES)]
+    return model_figures.values_by_seed(
+        {
+            tables.CHOSEN_BY[found.validation]: {line.label: line.by_seed(found.main) for line in found.lines}
+            for found in results
+        },
+        {line.label: GREEN if line.contender.method == UPPER else GREY for line in apart},
+        labels=[line.label for line in lines],
+        measure=first.measures[first.main],
+        title=f"{first.clicks} clicks",
+    )
+
+
+def _over_dimensions(results: Sequence[Results]) -> Figure:
+    """The main measure over the dimension, with the other rankers as lines."""
+    first, curves = results[0], {}
+    for found in results:
+        ours = [line for line in found.lines if line.contender.method == OURS]
+        curves[f"Vectorization, chosen by {tables.CHOSEN_BY[found.validation]}"] = (
+            np.array([line.contender.options.get("dimension", Vectorization.dimension) for line in ours]),
+            np.array([line.mean(found.main) for line in ours]),
+            np.nan_to_num([line.deviation(found.main) for line in ours]),
+        )
+    others = {line.label: line.mean(first.main) for line in first.lines if line.contender.method != OURS}
+    return model_figures.bands(
+        curves,
+        {label: (mean, mean, mean) for label, mean in others.items()},
+        xlabel="dimension",
+        ylabel=first.measures[first.main],
+        title=f"{first.clicks} clicks",
+    )
+
+
+def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figure]) -> Findings:
+    """The results as tables, with every number behind them and a figure for each click setting."""
     spec = experiment.spec
-    return [[experiment.results(clicks, way) for way in spec.validation] for clicks in spec.clicks]
-
-
-def in_tables(experiment: Experiment, settings: Sequence[Sequence[Results]], figures: plots.Figures) -> Findings:
-    """The results as tables, with every number behind them."""
-    published = experiment.spec.paper
+    settings = [[experiment.results(clicks, way) for way in spec.validation] for clicks in spec.clicks]
+    figures = {f"{ways[0].clicks}-clicks": drawn(ways) for ways in settings}
+    published = spec.paper
     written, content = [], []
     for ways in settings:
         for results in ways:
             beside = next((other for other in ways if other is not results), None)
             rows = tables.rows(results, beside=beside, published=published)
             title = f"{results.clicks} clicks, weights chosen by {tables.CHOSEN_BY[results.validation]}"
-            written.append(TitledTable(title, rows, tables.best(results)))
+            written.append(Table(title, rows, bold=tables.best(results)))
             content.append({**results.as_json(), "paper": published})
     notes = list(_notes(settings[0][0], experiment))
     return Findings(experiment.spec.title, written, notes, content, figures)
 
 
 def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
-    """How to read the tables, as far as they have it."""
+    """Notes on how to read the columns that the tables have."""
     measure = results.measures[results.main]
     methods = {line.contender.method for line in results.lines}
     yield (

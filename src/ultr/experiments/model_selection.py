@@ -1,4 +1,4 @@
-"""What one log says about the rankers trained on it, by every criterion that needs no labels, and what labels say."""
+"""Criteria that choose among rankers trained on one log without labels, and the choice by labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import HELD_OUT, Scene, scene_of
+from ultr.experiments.run import HELD_OUT, SimulatedData, data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -40,8 +40,8 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What one log says about the candidates trained on it, and what the labels say."""
+class ModelSelection:
+    """Criteria without labels and quality by labels of the candidates trained on one log."""
 
     quality: Scores
     criteria: dict[str, Scores]
@@ -51,10 +51,10 @@ class Trial:
     verdicts: dict[str, list[str]]
     """By criterion, for each pair of methods that labels tell apart: whether its interval does so, too."""
     rank_p_value: float | None
-    """Of one propensity a position, by documents shown at several; None where the log does not allow the test."""
+    """P-value of one propensity per position, by documents shown at several; None where the log allows no test."""
 
     def regrets(self, candidates: Sequence[str]) -> Scores:
-        """What each way to choose loses among these candidates."""
+        """Quality that each way to choose loses among these candidates."""
         best = max(self.quality[label] for label in candidates)
         picked = {name: max(candidates, key=scores.__getitem__) for name, scores in self.criteria.items()}
         picked |= {name: label for name, label in self.chosen.items() if label in candidates}
@@ -64,15 +64,15 @@ class Trial:
 
 
 def is_default(contender: Contender) -> bool:
-    """Whether it stands for its method: of Vectorization, the dimension that it has by default."""
+    """True if it stands for its method: of Vectorization, the dimension that it has by default."""
     return bool(contender.options.get("dimension", Vectorization.dimension) == Vectorization.dimension)
 
 
-def trial_of(outcomes: Sequence[Outcome]) -> Trial:
-    """The trial of the rankers of one seed, fold and click setting."""
-    scene = scene_of(outcomes[0].run)
-    trained, queries = scene.split()
-    pages = simulate_more(trained, scene.splits.train, scene.model, share=HELD_OUT / (1 - HELD_OUT), seed=scene.seed)
+def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
+    """All criteria on the rankers of one seed, fold and click setting."""
+    shared = data_of(outcomes[0].run)
+    trained, queries = shared.split()
+    pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=shared.seed)
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
     measure = outcomes[0].run.measures.index(MEASURE)
     criteria: dict[str, Scores] = {}
@@ -85,7 +85,7 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
         criteria[f"{IN_LISTS}, {where}"] = {
             label: float(fit.list_totals.sum() / fit.clicks.sum()) for label, fit in fits.items()
         }
-        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, scene, log).items()}
+        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, shared, log).items()}
         by_dimension = {
             each.objective.dimension: (label, each.click_shares)
             for label, each in rankers.items()
@@ -96,19 +96,19 @@ def trial_of(outcomes: Sequence[Outcome]) -> Trial:
             chosen[f"{AUTO}, {where}"] = by_dimension[best][0]
     values = {outcome.run.contender.label: outcome.values[measure] for outcome in outcomes}
     methods = {outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)}
-    return Trial(
+    return ModelSelection(
         quality={label: float(np.nanmean(each)) for label, each in values.items()},
         criteria=criteria,
         chosen=chosen,
-        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, scene, queries),
-        rank_p_value=Assumption.of_log(scene.log, seed=scene.seed).p_value,
+        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, shared, queries),
+        rank_p_value=Assumption.of_log(shared.log, seed=shared.seed).p_value,
     )
 
 
-def _values(rankers: Mapping[str, Ranker], scene: Scene, log: ClickLog) -> dict[str, Scores]:
+def _values(rankers: Mapping[str, Ranker], shared: SimulatedData, log: ClickLog) -> dict[str, Scores]:
     """Counterfactual values on a log; none where the swaps do not tell the propensities."""
     try:
-        theta = estimate_propensities(scene.log)
+        theta = estimate_propensities(shared.log)
     except DataError:
         return {}
     valuations = {
@@ -133,9 +133,9 @@ def _values(rankers: Mapping[str, Ranker], scene: Scene, log: ClickLog) -> dict[
 
 
 def _verdicts(
-    rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], scene: Scene, log: ClickLog
+    rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], shared: SimulatedData, log: ClickLog
 ) -> dict[str, list[str]]:
-    """What intervals on held-out queries say about each pair that labels tell apart."""
+    """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
     evidence = Evidence.of(log)
     placed = {
         label: [(Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence), evidence)]
@@ -143,7 +143,7 @@ def _verdicts(
     }
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     try:
-        theta = ResampledPropensities.of_log(scene.log, samples=RESAMPLES, seed=scene.seed)
+        theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=shared.seed)
     except DataError:
         theta = None
     names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)

@@ -1,4 +1,4 @@
-"""What a report is made of: models, the log they learned from, judged lists."""
+"""The inputs of a report: models, the log they learned from, judged lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAIN = "nDCG@10"
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ReportInputs:
     """Models with what they can be measured on; log and judged lists must have the features of the models."""
 
     models: tuple[Model, ...]
@@ -31,7 +31,7 @@ class Material:
     chosen: str | None = None
     """The name of the model to look at closely; by default the best one."""
     missing: tuple[str, ...] = ()
-    """What cannot be shown and how to have it shown, in sentences."""
+    """Sentences on what cannot be shown and how to have it shown."""
     samples: int = 50
     draws: int = 99
     """Resamples for the intervals of the log's examination and for its test; `ultr doctor` takes more."""
@@ -45,7 +45,7 @@ class Material:
 
     @cached_property
     def subject(self) -> Model:
-        """What is looked at closely: the chosen one, or else of those that are no bounds the best by labels."""
+        """The model to look at closely: the chosen one, or else the best by labels of those that are no bounds."""
         if self.chosen is not None:
             return next(model for model in self.models if model.name == self.chosen)
         contenders = [model for model in self.models if not model.is_bound] or list(self.models)
@@ -55,7 +55,7 @@ class Material:
 
     @cached_property
     def leads(self) -> dict[str, PairedTest]:
-        """How much higher the main measure of the subject is than that of each other model; empty without labels."""
+        """Main measure of the subject minus that of each other model; empty without labels."""
         own = self.evaluations.get(self.subject.name)
         others = {} if own is None else self.evaluations
         return {name: own.against(each, MAIN) for name, each in others.items() if own is not None and each is not own}
@@ -78,13 +78,13 @@ class Material:
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
-        """What the doctor finds in the log; None where there is no log or no click in it."""
+        """The doctor's findings in the log; None where there is no log or no click in it."""
         if self.log is None or not self.log.clicks.any():
             return None
         return diagnose(self.log, scores=self.scores, samples=self.samples, draws=self.draws, source=self.log_name)
 
     def trained_on_log(self, model: Model) -> bool:
-        """Whether this is the log that a model learned from, whole or without what was held out."""
+        """True if this is the log that a model learned from, whole or without what was held out."""
         if self.log is None:
             return False
         whole = model.manifest.data_fingerprint == self._fingerprint

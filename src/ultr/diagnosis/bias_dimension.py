@@ -1,4 +1,4 @@
-"""Whether one number for each position is enough, or bias must be a vector."""
+"""The dimension of bias: one number per position, or a vector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ultr.arrays import Doubles
 from ultr.bias.rank_test import RankTest
 from ultr.bias.scalar_test import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.pages import Table
 
 SMALLEST = 3
 """Too small a dimension costs far more than too large a one, and `Vectorization` needs one more than the rank of click
@@ -26,13 +27,13 @@ _GROUPS = {
 
 
 @dataclass(frozen=True)
-class Dimension:
+class BiasDimension:
     """The test of the examination hypothesis, and what follows from it."""
 
     scalar: ScalarTest
 
     @classmethod
-    def of(cls, log: ClickLog, *, scores: Doubles | None = None, draws: int = 199, seed: int = 0) -> Dimension:
+    def of(cls, log: ClickLog, *, scores: Doubles | None = None, draws: int = 199, seed: int = 0) -> BiasDimension:
         """The test of a log: by its grades if it has some, else by scores, else by clicks alone."""
         labels = None if log.grades is None else log.grades.values.astype(np.int64)
         return cls(scalar_test(log, labels=labels, scores=scores, samples=draws, seed=seed))
@@ -43,7 +44,7 @@ class Dimension:
         return SMALLEST if self.scalar.test is None else max(SMALLEST, self.scalar.test.dimension + 1)
 
     def finding(self) -> Finding:
-        """Whether relevance times observation, two numbers, describes the clicks."""
+        """The answer on whether relevance times observation, two numbers, describes the clicks."""
         found = self.scalar
         test = found.test
         if test is None:
@@ -104,7 +105,7 @@ class Dimension:
             }
         return numbers
 
-    def _what(self, test: RankTest) -> FindingTable:
+    def _what(self, test: RankTest) -> Table:
         found = self.scalar
         rows = {
             "groups": _GROUPS[found.grouping or "labels"],
@@ -117,12 +118,10 @@ class Dimension:
             rows["variance of clicks over that of independent ones"] = f"{found.dispersion.phi:.2f}"
         for rank, p in enumerate(test.p_values, start=1):
             rows[f"rank {rank} against {rank + 1}"] = f"p = {p:.3f}"
-        return FindingTable("what the test rests on", [{"": name, "value": text} for name, text in rows.items()])
+        return Table.of_cells("what the test rests on", "", {name: [text] for name, text in rows.items()}, ["value"])
 
 
-def _rates(test: RankTest) -> FindingTable:
-    rows = [
-        {"group": str(group), **{str(place): f"{rate:.3f}" for place, rate in enumerate(rates, start=1)}}
-        for group, rates in enumerate(test.rates, start=1)
-    ]
-    return FindingTable("click rates by relevance group (the lowest first) and position", rows)
+def _rates(test: RankTest) -> Table:
+    cells = {str(group): [f"{rate:.3f}" for rate in rates] for group, rates in enumerate(test.rates, start=1)}
+    places = [str(place) for place in range(1, test.rates.shape[1] + 1)]
+    return Table.of_cells("click rates by relevance group (the lowest first) and position", "group", cells, places)

@@ -18,7 +18,7 @@ from ultr.experiments.run import Run
 from ultr.experiments.store import Outcome
 
 
-class Board:
+class ProgressTable:
     """Shows how far the runs are, on standard error; a line for each finished run where that is no terminal."""
 
     def __init__(self, runs: Sequence[Run], outcomes: Sequence[Outcome], *, workers: int) -> None:
@@ -63,7 +63,7 @@ class Board:
             self._live.update(self.table(), refresh=True)
 
     def time_to_go(self) -> str:
-        """How long the runs that are left will take, judged by those that are done."""
+        """Time that the runs that are left will take, judged by those that are done."""
         seconds = self._seconds_to_go()
         if seconds is None:
             return "time to go not known yet"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, FindingTable, Verdict, sentences
+from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
 
 
@@ -19,41 +19,22 @@ class FactorRates:
     levels: tuple[str, ...]
     rates: Rates
 
-    def table(self) -> FindingTable:
-        """A row for each level that was seen."""
-        rates = self.rates
-        return FindingTable(
-            f"click rate by {self.name}, 95 % intervals",
-            [
-                {
-                    self.name: level,
-                    "documents shown": f"{rates.impressions[row]:,}",
-                    "clicks": f"{rates.clicks[row]:,}",
-                    "rate": f"{rates.values[row]:.4f}",
-                    "low": f"{rates.low[row]:.4f}",
-                    "high": f"{rates.high[row]:.4f}",
-                }
-                for row, level in enumerate(self.levels)
-                if rates.impressions[row]
-            ],
-        )
-
 
 @dataclass(frozen=True)
-class Exposure:
+class ClickRates:
     """Click rates by each bias factor, position first."""
 
     factors: tuple[FactorRates, ...]
 
     @classmethod
-    def of(cls, log: ClickLog) -> Exposure:
+    def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
         return cls(
             tuple(FactorRates(f.name, f.levels, click_rates(log, f.values, count=len(f.levels))) for f in log.factors)
         )
 
     def finding(self) -> Finding:
-        """How the click rate changes with where and how a document is shown."""
+        """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
         shown = np.flatnonzero(position.rates.impressions > 0)
         first, last = shown[0], shown[-1]
@@ -78,7 +59,10 @@ class Exposure:
             answer=sentences([said, *(_of_factor(factor) for factor in others)]),
             advice="" if falls else "Check that the column of the position is the place on the page, from the top.",
             numbers={"factors": {f.name: {"levels": list(f.levels), **f.rates.as_json()} for f in self.factors}},
-            tables=tuple(factor.table() for factor in self.factors),
+            tables=tuple(
+                each.rates.table(f"click rate by {each.name}, 95 % intervals", each.name, each.levels)
+                for each in self.factors
+            ),
         )
 
 

@@ -9,7 +9,7 @@ from ultr.pages import Section
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ReportSection:
     """A section of the page with the numbers behind it."""
 
     name: str

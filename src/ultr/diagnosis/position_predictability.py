@@ -1,0 +1,56 @@
+"""Correlation of features and position, which the logging ranker causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultr.bias.predictability import Predictability, position_predictability
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.errors import DataError
+
+STRONG, VERY_STRONG = 0.5, 0.9
+"""Shares of the variance of position that features explain."""
+
+
+@dataclass(frozen=True)
+class PositionPredictability:
+    """Predictability of the position from features, or the reason why it is not known."""
+
+    predictability: Predictability | None
+    problem: str
+
+    @classmethod
+    def of(cls, log: ClickLog, *, seed: int = 0) -> PositionPredictability:
+        """The predictability of positions in a log; not known for one without features."""
+        if not log.features.shape[1]:
+            return cls(None, "the log has no features")
+        try:
+            return cls(position_predictability(log, seed=seed), "")
+        except DataError as error:
+            return cls(None, str(error))
+
+    def finding(self) -> Finding:
+        """The answer on whether features give the position away."""
+        name, question = "features and position", "Do the features give the position away?"
+        if self.predictability is None:
+            advice = (
+                "Prepare it with --features or --features-from; a ranker needs them."
+                if "features" in self.problem
+                else ""
+            )
+            return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]), advice)
+        share = self.predictability.r_squared
+        answer = [
+            f"a linear function of the features explains {max(share, 0):.0%} of where documents stand on pages "
+            f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}"
+        ]
+        if share < STRONG:
+            return Finding(name, question, Verdict.GOOD, sentences(answer), numbers=vars(self.predictability))
+        answer.append("a model can then hide position bias in relevance, and still predict every click")
+        advice = (
+            "Take features out that hold the old ranker's score or place, log some random swaps, and do not choose a "
+            "model by click likelihood alone."
+        )
+        verdict = Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
+        return Finding(name, question, verdict, sentences(answer), advice, vars(self.predictability))
