@@ -9,6 +9,7 @@ from tests.diagnosis.logs import summary, thorough
 
 from ultr import ClickLog, diagnose
 from ultr.diagnosis import Verdict, diagnosis_page
+from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.errors import DataError
 from ultr.files import as_json
 from ultr.pages import Page
@@ -103,3 +104,12 @@ def test_one_position_only_is_said() -> None:
     found = diagnose(log, samples=5)
     assert {f.name: f.verdict for f in found.findings}["identifiability"] is Verdict.BAD
     diagnosis_page(found).html()
+
+
+def test_a_suggested_dimension_beyond_what_links_identify_says_so() -> None:
+    """Dimension 3 of Vectorization is for click rates of rank 2."""
+    dimension = BiasDimension.of(thorough(pages=4_000), draws=19)
+    assert dimension.suggested == 3
+    assert "identify none" in dimension.finding(0).answer
+    assert "identify rank 1 only" in dimension.finding(1).answer
+    assert "links" not in dimension.finding(2).answer

@@ -15,6 +15,7 @@ from ultr.bias.relevance_groups import click_groups, document_groups, group_tabl
 from ultr.bias.resampled import ESTIMATORS, ResampledPropensities, estimate_propensities
 from ultr.bias.scalar_test import GROUPINGS, ScalarTest, scalar_test
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
+from ultr.bias.value_sets import ValueSets, value_sets
 
 __all__ = [
     "CURVE_ESTIMATORS",
@@ -33,6 +34,7 @@ __all__ = [
     "ResampledPropensities",
     "ScalarTest",
     "SwapTable",
+    "ValueSets",
     "adjacent_chain",
     "all_pairs",
     "bias_curves",
@@ -57,4 +59,5 @@ __all__ = [
     "same_features",
     "scalar_test",
     "score_groups",
+    "value_sets",
 ]

@@ -43,15 +43,23 @@ class BiasDimension:
         """The dimension of `Vectorization` to take: one more than the rank that was found, but not fewer than three."""
         return SMALLEST if self.scalar.test is None else max(SMALLEST, self.scalar.test.dimension + 1)
 
-    def finding(self) -> Finding:
-        """The answer on whether relevance times observation, two numbers, describes the clicks."""
+    @property
+    def rank(self) -> int:
+        """The dimension that the clicks ask for: the rank that was found, or 1 where nothing speaks against it."""
+        return self.scalar.test.dimension if self.scalar.test is not None and self.scalar.answer == "no" else 1
+
+    def finding(self, identified: int | None = None) -> Finding:
+        """The answer on whether relevance times observation, two numbers, describes the clicks.
+
+        `identified` is the largest dimension that the links between bias values support; None if nobody asked.
+        """
         found = self.scalar
         test = found.test
         if test is None:
-            answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}"]
+            answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}", self._beyond(identified)]
             return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log some swaps"])
         p = f"p = {test.p_values[0]:.3f}"
-        caveats = [caveat.partition(";")[0] for caveat in found.caveats]
+        caveats = [*(caveat.partition(";")[0] for caveat in found.caveats), self._beyond(identified)]
         if found.answer == "no":
             ratio = test.singular_values[1] / test.singular_values[0]
             answer = [
@@ -68,6 +76,16 @@ class BiasDimension:
             return self._finding(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
         answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
         return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log more"])
+
+    def _beyond(self, identified: int | None) -> str:
+        """A sentence if the suggested dimension is for a larger rank than the links identify."""
+        rank = self.suggested - 1
+        if identified is None or rank <= identified:
+            return ""
+        return (
+            f"dimension {self.suggested} is for click rates of rank {rank}, and the links between bias values identify "
+            f"{f'rank {identified} only' if identified else 'none'}: documents with similar features must tell the rest"
+        )
 
     def _finding(self, verdict: Verdict, answer: list[str], advice: list[str]) -> Finding:
         test = self.scalar.test

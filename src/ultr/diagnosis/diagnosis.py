@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ultr.arrays import Doubles
@@ -34,15 +35,15 @@ class Diagnosis:
     position_predictability: PositionPredictability
     position_bias: PositionBias
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """An answer to each question."""
         return (
             self.volume.finding(),
             self.click_rates.finding(),
             no_time() if self.drift is None else self.drift.finding(),
-            self.dimension.finding(),
-            self.linkage.finding(),
+            self.dimension.finding(self.linkage.supported.dimension),
+            self.linkage.finding(self.dimension.rank),
             self.position_predictability.finding(),
             self.position_bias.finding(),
         )
@@ -55,7 +56,7 @@ class Diagnosis:
             return "This log cannot be learned from as it is."
         if Verdict.BAD in (found["identifiability"], found["features and position"]):
             return "The bias of this log cannot be told from relevance as it is."
-        if not self.linkage.whole.connected:
+        if self.linkage.supported.dimension < self.dimension.rank:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
         if answer == "yes":

@@ -9,8 +9,11 @@ import numpy as np
 
 from ultr.bias.identifiability import BiasGraph, Link, bias_graph
 from ultr.bias.identities import same_features
+from ultr.bias.rigidity import LARGEST
+from ultr.bias.value_sets import value_sets
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.diagnosis.supported_dimension import SupportedDimension
 from ultr.pages import Table
 
 FEW_CLICKS_ON_A_LINK = 100
@@ -27,6 +30,8 @@ class Linkage:
 
     position: BiasGraph
     together: BiasGraph | None
+    supported: SupportedDimension
+    """The dimension that the links of the latter support."""
     features: bool
     """Whether the log has features; then documents with the same ones count as one, as a model sees them."""
 
@@ -38,7 +43,9 @@ class Linkage:
         names = [factor.name for factor in log.factors if factor.values.min() < factor.values.max()]
         graph = bias_graph(log, identities=identities).with_clicks()
         together = bias_graph(log, factors=names, identities=identities).with_clicks() if len(names) > 1 else None
-        return cls(graph, together, features)
+        whole, factors = (graph, ["position"]) if together is None else (together, names)
+        sets = value_sets(log, factors=factors, identities=identities)
+        return cls(graph, together, SupportedDimension.of(whole, sets), features)
 
     @property
     def whole(self) -> BiasGraph:
@@ -50,8 +57,8 @@ class Linkage:
         """The link that holds the graph together with the fewest clicks."""
         return min(self.whole.backbone, key=lambda link: link.clicks, default=None)
 
-    def finding(self) -> Finding:
-        """Whether the bias can be identified."""
+    def finding(self, wanted: int = 1) -> Finding:
+        """Whether bias of a dimension, the rank of click rates, can be identified."""
         graph = self.whole
         if len(graph.names) == 1:
             verdict, answer, advice = (
@@ -60,7 +67,7 @@ class Linkage:
                 ["log documents at several positions"],
             )
         elif graph.connected:
-            verdict, answer, advice = self._linked()
+            verdict, answer, advice = self._linked(wanted)
         else:
             verdict, answer, advice = self._apart()
         return Finding(
@@ -69,7 +76,7 @@ class Linkage:
             verdict=verdict,
             answer=sentences(answer),
             advice=sentences(advice),
-            numbers=self._numbers(),
+            numbers=self._numbers(wanted),
             tables=self._tables(),
         )
 
@@ -77,19 +84,93 @@ class Linkage:
     def _values(self) -> str:
         return f"{len(self.whole.names)} {'positions' if self.together is None else 'combinations of bias factors'}"
 
-    def _linked(self) -> tuple[Verdict, list[str], list[str]]:
-        graph, weakest = self.whole, self.weakest
+    @property
+    def _value(self) -> str:
+        return "position" if self.together is None else "combination"
+
+    def _linked(self, wanted: int) -> tuple[Verdict, list[str], list[str]]:
+        weakest = self.weakest
         assert weakest is not None, "a connected graph of several values has links"
-        answer = (
+        clicks = weakest.clicks
+        answer = [
             f"clicked documents that were seen under several values link all {self._values}; the weakest link that is "
-            f"needed, {graph.names[weakest.first]} with {graph.names[weakest.second]}, rests on {weakest.documents:,} "
-            f"documents with {weakest.clicks:,} click{'' if weakest.clicks == 1 else 's'}"
+            f"needed, {self._ends(weakest)}, rests on {_counted(weakest.documents, 'document')} with "
+            f"{_counted(clicks, 'click')}",
+            self._supported(wanted),
+        ]
+        if wanted > self.supported.dimension:
+            verdict, more, advice = self._too_thin(wanted)
+            return verdict, [*answer, *more], advice
+        remedy = f"log more swaps between {self._ends(weakest, ' and ')}, or merge them"
+        if wanted > 1:
+            found = {cut: self.supported.crossing(cut, wanted) for cut in self.supported.cuts}
+            cut = min(found, key=lambda cut: found[cut][1])
+            documents, telling = found[cut]
+            answer.append(
+                f"the clicks ask for dimension {wanted}, for which the thinnest link, {self._ends(cut.link)}, rests on "
+                f"{_counted(documents, 'document')} with {_counted(telling, 'click')}"
+            )
+            if telling < clicks:
+                clicks = telling
+                remedy = f"show more documents, at random, {self._window(self.supported.around(cut, wanted))}"
+        if clicks >= FEW_CLICKS_ON_A_LINK:
+            return Verdict.GOOD, answer, []
+        useless = clicks < NEXT_TO_NONE and not self.features
+        return Verdict.BAD if useless else Verdict.CAREFUL, answer, [remedy]
+
+    def _supported(self, wanted: int) -> str:
+        """The dimension that is identified, and what limits it unless less is wanted."""
+        found = self.supported
+        identify = (
+            f"they identify one number for each {self._value}"
+            if found.dimension == 1
+            else f"they identify bias vectors up to dimension {found.dimension}"
         )
-        if weakest.clicks >= FEW_CLICKS_ON_A_LINK:
-            return Verdict.GOOD, [answer], []
-        useless = weakest.clicks < NEXT_TO_NONE and not self.features
-        verdict = Verdict.BAD if useless else Verdict.CAREFUL
-        return verdict, [answer], ["log more swaps between these two, or merge them"]
+        if not found.exact:
+            return f"{identify} at least"
+        if found.dimension == len(self.whole.names) - 1:
+            return f"{identify}, the most that {self._values} can"
+        if found.dimension > wanted:
+            return identify
+        more, cut = found.dimension + 1, found.thinnest
+        limited = f"{identify}, but no vectors of dimension {more}"
+        if cut is None:
+            return f"{limited}: too few documents were seen under more than {more} values"
+        documents, _ = found.crossing(cut, more)
+        there = f"{'are' if documents != 1 else 'is'} {documents or 'none'}"
+        return (
+            f"{limited}: these take {more} documents or more across every link, each seen under more than {more} "
+            f"values, and across {self._ends(cut.link)} there {there}"
+            + (", seen under too few values on one side" if documents >= more else "")
+        )
+
+    def _too_thin(self, wanted: int) -> tuple[Verdict, list[str], list[str]]:
+        """What it means that the clicks ask for a larger dimension than is identified."""
+        found = self.supported
+        answer = [
+            f"but the clicks ask for dimension {wanted}: different biases, with different orders of the documents, "
+            "give the same click rates",
+            "only the model's belief that documents with similar features are alike tells them apart"
+            if self.features
+            else "",
+        ]
+        windows = [self._window(window) for window in found.windows(wanted)]
+        advice = [
+            f"show some documents, {wanted} at least, at random, for a while, {_listed(windows)}"
+            if windows
+            else f"log documents under more than {wanted} values",
+            "or train Affine, whose trust bias these links identify" if wanted == 2 and found.affine else "",
+        ]
+        return Verdict.CAREFUL if self.features else Verdict.BAD, answer, advice
+
+    def _ends(self, link: Link, between: str = " with ") -> str:
+        return f"{self.whole.names[link.first]}{between}{self.whole.names[link.second]}"
+
+    def _window(self, values: tuple[int, ...]) -> str:
+        names = [self.whole.names[value] for value in values]
+        if len(names) == len(self.whole.names):
+            return f"under all {self._values}"
+        return f"under each of {(', ' if self.together is None else ' / ').join(names)}"
 
     def _apart(self) -> tuple[Verdict, list[str], list[str]]:
         graph = self.whole
@@ -117,9 +198,15 @@ class Linkage:
     def _pairs(self, pairs: tuple[tuple[int, int], ...], between: str) -> list[str]:
         return [f"{self.whole.names[a]}{between}{self.whole.names[b]}" for a, b in pairs]
 
-    def _numbers(self) -> dict[str, Any]:
-        graph = self.whole
+    def _numbers(self, wanted: int) -> dict[str, Any]:
+        graph, found = self.whole, self.supported
+        thin = 0 < found.dimension < wanted
         return {
+            "dimension": found.dimension,
+            "dimension_is_exact": found.exact,
+            "wanted_dimension": wanted,
+            "affine": found.affine,
+            "windows": [[graph.names[value] for value in window] for window in found.windows(wanted)] if thin else [],
             "values": list(graph.names),
             "parts": graph.parts.tolist(),
             "shares": graph.shares.tolist(),
@@ -135,10 +222,15 @@ class Linkage:
                     "strength": link.strength,
                     "clicks": link.clicks,
                     "bridge": link.bridge,
+                    "dimension": self._limits.get(link),
                 }
                 for link in graph.backbone
             ],
         }
+
+    @property
+    def _limits(self) -> dict[Link, int]:
+        return {cut.link: cut.dimension for cut in self.supported.cuts}
 
     def _tables(self) -> tuple[Table, ...]:
         graph = self.whole
@@ -160,7 +252,8 @@ class Linkage:
                     "documents": f"{link.documents:,}",
                     "effective impressions": f"{link.strength:,.0f}",
                     "clicks": f"{link.clicks:,}",
-                    "no way round": "yes" if link.bridge else "",
+                    "bridge": "yes" if link.bridge else "",
+                    "supports dimension": _limit(self._limits.get(link)),
                 }
                 for link in graph.backbone[:MOST_ROWS]
             ]
@@ -170,3 +263,11 @@ class Linkage:
 
 def _listed(names: list[str], *, most: int = 3) -> str:
     return "; ".join(names[:most]) + (f"; and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _limit(dimension: int | None) -> str:
+    return "" if dimension is None else f"{dimension}+" if dimension == LARGEST else str(dimension)
