@@ -1,0 +1,20 @@
+"""Contract tests that come with the package, so that members of other packages inherit what ours keep to.
+
+A contract is a class of pytest tests. Derive from it and give it what is to be tested:
+
+    @pytest.mark.parametrize("model", [Eager(), Eager(noise=0.5)])
+    class TestEager(ClickModelContract): ...
+
+They need pytest and hypothesis: `pip install 'ultr[testing]'`.
+"""
+
+try:
+    import hypothesis  # noqa: F401
+    import pytest
+except ModuleNotFoundError as error:
+    from ultr.errors import MissingExtraError
+
+    raise MissingExtraError("ultr.testing needs pytest and hypothesis: pip install 'ultr[testing]'") from error
+
+# Before the contracts are imported, so that their failed asserts show the values.
+pytest.register_assert_rewrite("ultr.testing.clicks", "ultr.testing.metrics")
