@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ultr.datasets.layouts import read_layout
     from ultr.datasets.letor_like import letor_like
     from ultr.datasets.svmlight import read_svmlight
+    from ultr.datasets.table_file import read_table
     from ultr.diagnosis.diagnosis import diagnose
     from ultr.evaluation.comparison import compare
     from ultr.evaluation.counterfactual import counterfactual_value
@@ -67,6 +68,7 @@ _HOMES = {
     "read_log": "ultr.preparation.log",
     "read_propensities": "ultr.bias.propensities",
     "read_svmlight": "ultr.datasets.svmlight",
+    "read_table": "ultr.datasets.table_file",
     "simulate": "ultr.simulation.log",
 }
 
@@ -96,6 +98,7 @@ __all__ = [
     "read_log",
     "read_propensities",
     "read_svmlight",
+    "read_table",
     "simulate",
 ]
 

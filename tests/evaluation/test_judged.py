@@ -18,7 +18,7 @@ JUDGED = JudgedLists.of(
 
 
 class ByFirstFeature:
-    feature_names_ = ("bm25",)
+    feature_names_: tuple[str, ...] = ("bm25",)
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         return features[:, 0]
@@ -70,8 +70,23 @@ def test_scores_are_measured_like_rankers() -> None:
 
 def test_other_features_than_the_ranker_knows_are_refused() -> None:
     other = JudgedLists.of(features=np.eye(2), labels=[0, 1], offsets=[0, 2], feature_names=["bm25", "age"])
-    with pytest.raises(DataError, match=r"knows 1 features \(bm25\), the judged lists have 2 \(bm25, age\)"):
+    with pytest.raises(DataError, match=r"the judged data has columns that the ranker does not know: 'age'"):
         evaluate(ByFirstFeature(), other)
+
+
+def test_features_in_another_order_are_measured_the_same() -> None:
+    class ByAge(ByFirstFeature):
+        feature_names_ = ("age", "bm25")
+
+    judged = JudgedLists.of(
+        features=np.stack([np.zeros(5), JUDGED.features[:, 0]], axis=1),
+        labels=JUDGED.labels,
+        offsets=JUDGED.offsets,
+        feature_names=["bm25", "age"],
+    )
+    np.testing.assert_array_equal(
+        evaluate(ByAge(), judged).values["nDCG@10"], evaluate(ByFirstFeature(), JUDGED).values["nDCG@10"]
+    )
 
 
 def test_the_gap_is_measured_from_clicks_to_labels() -> None:

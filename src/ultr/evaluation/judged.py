@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
-from ultr.errors import DataError, OptionError
+from ultr.errors import OptionError
 from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")
@@ -45,14 +45,12 @@ class Evaluation:
 
 
 def evaluate(ranker: Ranker, judged: JudgedLists, measures: Measures = DEFAULT_MEASURES) -> Evaluation:
-    """Measure a ranker on judged lists, by names such as `nDCG@10` and by functions of one's own (`Measure.of`)."""
-    names = getattr(ranker, "feature_names_", judged.feature_names)
-    if tuple(names) != tuple(judged.feature_names):
-        raise DataError(
-            f"the ranker knows {len(names)} features ({_brief(names)}), the judged lists have "
-            f"{len(judged.feature_names)} ({_brief(judged.feature_names)}); give it the data it was trained for"
-        )
-    scores = ranker.score(judged.features, judged.offsets)
+    """Measure a ranker on judged lists, by names such as `nDCG@10` and by functions of one's own (`Measure.of`).
+
+    Features are matched by name: in another order they are the same, missing and unknown ones are refused.
+    """
+    known = judged.with_features(getattr(ranker, "feature_names_", judged.feature_names))
+    scores = ranker.score(known.features, known.offsets)
     return of_scores(scores, judged, measures)
 
 
@@ -73,7 +71,3 @@ def gap_closed(value: float, *, lower: float, upper: float) -> float:
     0.5
     """
     return float("nan") if upper == lower else round((value - lower) / (upper - lower), 12)
-
-
-def _brief(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 4 else f"{names[0]} ... {names[-1]}"
