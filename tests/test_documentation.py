@@ -9,6 +9,7 @@ import pytest
 from tests.documentation import page as pages
 from tests.documentation import stand_ins
 
+from ultr.clicks import CLICK_MODELS
 from ultr.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,8 @@ def _name(page: Path) -> str:
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # What a page registers is forgotten after it.
+    monkeypatch.setattr(CLICK_MODELS, "_members", dict(CLICK_MODELS._members))
     given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}
     pages.run(page, given | {"small_demo": partial(stand_ins.small_demo, monkeypatch)})
 

@@ -23,7 +23,13 @@ def _run(code: str) -> str:
 @pytest.mark.parametrize("code", ["import ultr", "import ultr.cli", "from ultr import ClickLog, JudgedLists"])
 def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
     loaded = _run(f"{code}; import sys; print(*sys.modules)").split()
-    assert not {"torch", "sklearn", "matplotlib", "pandas"} & set(loaded)
+    assert not {"torch", "sklearn", "matplotlib", "pandas", "pytest", "hypothesis"} & set(loaded)
+
+
+@pytest.mark.parametrize("library", ["pytest", "hypothesis"])
+def test_without_what_the_contract_tests_need_the_missing_extra_is_named(library: str) -> None:
+    code = f"import sys; sys.modules['{library}'] = None\ntry: import ultr.testing\nexcept ImportError as e: print(e)"
+    assert _run(code) == "ultr.testing needs pytest and hypothesis: pip install 'ultr[testing]'\n"
 
 
 def test_every_public_name_can_be_imported() -> None:

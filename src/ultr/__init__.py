@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ultr.datasets.layouts import read_layout as read_layout
     from ultr.datasets.letor_like import letor_like as letor_like
     from ultr.datasets.svmlight import read_svmlight as read_svmlight
+    from ultr.datasets.table_file import read_table as read_table
     from ultr.diagnosis.diagnosis import diagnose as diagnose
     from ultr.evaluation.comparison import compare as compare
     from ultr.evaluation.counterfactual import counterfactual_value as counterfactual_value
@@ -75,6 +76,7 @@ _HOMES = {
     "read_log": "ultr.preparation.log",
     "read_propensities": "ultr.bias.propensities",
     "read_svmlight": "ultr.datasets.svmlight",
+    "read_table": "ultr.datasets.table_file",
     "simulate": "ultr.simulation.log",
 }
 

@@ -7,6 +7,7 @@
     │   └── ModelFileError    a model or checkpoint folder that is damaged or does not fit
     ├── TrainingError         training had to stop (a loss that is not finite)
     ├── ExportError           an exported ranker scores otherwise than the model
+    ├── PluginError           a method, click model or the like from outside the package that cannot be used
     └── MissingExtraError     a part of ultr whose optional dependencies are not installed
 
     UltrWarning               a result that is right, but not what one might take it for
@@ -43,6 +44,10 @@ class TrainingError(UltrError, RuntimeError):
 
 class ExportError(UltrError, RuntimeError):
     """An exported ranker scores otherwise than the model it was made from."""
+
+
+class PluginError(UltrError, TypeError):
+    """A method, click model or the like from outside the package cannot be used."""
 
 
 class MissingExtraError(UltrError, ImportError):

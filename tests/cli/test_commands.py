@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 from tests.cli.console import ultr
 
 from ultr.bias import SwapTable, click_rate_propensities, pivot
@@ -36,16 +38,34 @@ def model(log: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def candidates(model: Path) -> Path:
-    ranker = load(model)
+    """Three candidates of query 7 and two of query 9, one of which stands between them."""
     random = np.random.default_rng(0)
-    lines = [
-        f"{random.integers(5)} qid:{query} " + " ".join(f"{i + 1}:{random.normal():.4f}" for i in range(64))
-        for query in (7, 7, 7, 9, 9)
-    ]
-    assert len(ranker.feature_names) == 64
-    path = model.with_name("candidates.txt")
-    path.write_text("\n".join(lines) + "\n")
+    columns = {"query": [7, 7, 9, 7, 9], "document": ["a", "b", "c", "d", "e"], "label": [2, 0, 1, 0, 3]}
+    features = {name: random.normal(size=5) for name in load(model).feature_names}
+    path = model.with_name("candidates.csv")
+    csv.write_csv(pa.table(columns | features), path)
     return path
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose features only have numbers."""
+    folder = tmp_path_factory.mktemp("numbered")
+    _two_features(["1", "2"]).save(folder / "log")
+    ultr("train", "click", "--log", folder / "log", "--steps", 40, "--set", "hidden=4", "--out", folder / "model")
+    return folder / "model"
+
+
+def _two_features(names: list[str]) -> ClickLog:
+    """A log whose users click on the first of two documents, the one with the first feature."""
+    return ClickLog.of(
+        features=[[1.0, 0.0], [0.0, 1.0]],
+        documents=[0, 1] * 20,
+        offsets=range(0, 41, 2),
+        clicks=[1, 0] * 20,
+        queries=range(20),
+        feature_names=names,
+    )
 
 
 def test_help_names_every_command() -> None:
@@ -130,37 +150,119 @@ def test_two_models_are_compared_by_a_paired_test(model: Path, log: Path) -> Non
     assert 0 < result["first_against"][str(other)]["nDCG@10"]["p_value"] <= 1
 
 
-def test_a_model_that_knows_its_features_by_name_is_evaluated_on_numbered_ones(tmp_path: Path) -> None:
-    log = ClickLog.of(
-        features=[[1.0, 0.0], [0.0, 1.0]],
-        documents=[0, 1] * 20,
-        offsets=range(0, 41, 2),
-        clicks=[1, 0] * 20,
-        queries=range(20),
-        feature_names=["match", "price"],
-    )
-    log.save(tmp_path / "log")
-    ultr("train", "click", "--log", tmp_path / "log", "--steps", 40, "--set", "hidden=4", "--out", tmp_path / "model")
+def test_numbered_features_are_refused_by_a_model_that_knows_names_whatever_their_number(tmp_path: Path) -> None:
+    _two_features(["match", "price"]).save(tmp_path / "log")
+    model = tmp_path / "model"
+    ultr("train", "click", "--log", tmp_path / "log", "--steps", 40, "--set", "hidden=4", "--out", model)
     judged = tmp_path / "judged.txt"
     judged.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
-    result = json.loads(ultr("evaluate", tmp_path / "model", "--data", judged, "--json").stdout)
-    assert result["measures"][str(tmp_path / "model")]["nDCG@1"]["mean"] == 1
+    sentence = "judged.txt has numbered features, but the ranker knows its 2 features by name (match, price)"
+    for command in (
+        ["evaluate", model, "--data", judged],
+        ["rank", model, judged],
+        ["export", model, "--data", judged],
+        ["report", model, "--data", judged],
+        ["train", "click", "--log", tmp_path / "log", "--validate", judged, "--out", tmp_path / "other"],
+    ):
+        message = ultr(*command, expect=2).stderr
+        assert sentence in message
+        assert "give a CSV or Parquet file with named columns" in message
+    judged = tmp_path / "judged.csv"
+    judged.write_text("price,query,match,label\n0,1,1,2\n1,1,0,0\n")
+    result = json.loads(ultr("evaluate", model, "--data", judged, "--json").stdout)
+    assert result["measures"][str(model)]["nDCG@1"]["mean"] == 1
+    for command in (
+        ["export", model, "--data", judged],
+        ["report", model, "--data", judged],
+        ["train", "click", "--log", tmp_path / "log", "--validate", judged, "--steps", 2, "--out", tmp_path / "other"],
+    ):
+        ultr(*command)
+
+
+def test_numbered_features_are_matched_by_number_if_the_model_was_trained_on_numbers(
+    numbered: Path, tmp_path: Path
+) -> None:
+    judged = tmp_path / "judged.txt"
+    judged.write_text("0 qid:1 1:0 2:1\n2 qid:1 1:1 2:0\n")
+    result = json.loads(ultr("evaluate", numbered, "--data", judged, "--json").stdout)
+    assert result["measures"][str(numbered)]["nDCG@1"]["mean"] == 1
+    assert [line.split("\t")[2] for line in ultr("rank", numbered, judged).stdout.splitlines()[1:]] == ["2", "1"]
     judged.write_text("2 qid:1 1:1 2:0 3:0\n0 qid:1 1:0 2:1 3:1\n")
-    assert "knows 2 features" in ultr("evaluate", tmp_path / "model", "--data", judged, expect=2).stderr
+    for command in (["evaluate", numbered, "--data", judged], ["rank", numbered, judged]):
+        assert "columns that the ranker does not know: '3'" in ultr(*command, expect=2).stderr
+    named = tmp_path / "named.csv"
+    named.write_text("2,1,query,label\n1,0,1,0\n0,1,1,2\n")
+    assert json.loads(ultr("evaluate", numbered, "--data", named, "--json").stdout)["measures"] == result["measures"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_order_of_the_columns_of_a_file_changes_nothing(
+    model: Path, candidates: Path, tmp_path: Path, ending: str
+) -> None:
+    table = csv.read_csv(candidates)
+    turned = tmp_path / f"turned.{ending}"
+    write = csv.write_csv if ending == "csv" else parquet.write_table
+    write(table.select(table.column_names[::-1]), turned)
+    assert ultr("rank", model, turned).stdout == ultr("rank", model, candidates).stdout
+    assert _measured(model, turned) == _measured(model, candidates)
+    for change, sentence in (
+        (table.drop_columns(["linear_1"]), "lacks 1 of the 64 features of the ranker: 'linear_1'"),
+        (table.append_column("title", pa.array(["?"] * 5)), "columns that the ranker does not know: 'title'"),
+        (table.rename_columns({"linear_1": "linear 1"}), "'linear_1'; is it 'linear 1', which the ranker does not"),
+    ):
+        write(change, turned)
+        for command in (["evaluate", model, "--data", turned], ["rank", model, turned]):
+            assert sentence in ultr(*command, expect=2).stderr
+
+
+def _measured(model: Path, data: Path, *options: str) -> object:
+    return json.loads(ultr("evaluate", model, "--data", data, "--json", *options).stdout)["measures"]
+
+
+def test_what_was_guessed_of_a_table_is_said_beside_the_result(model: Path, candidates: Path, tmp_path: Path) -> None:
+    said = f"{candidates}: query = query (guessed), label = label (guessed), document = document (guessed), 64 features"
+    assert said in ultr("rank", model, candidates).stderr
+    assert said in ultr("evaluate", model, "--data", candidates).stderr
+    renamed = tmp_path / "renamed.csv"
+    names = {"query": "Suche", "label": "Note", "document": "Ding"}
+    csv.write_csv(csv.read_csv(candidates).rename_columns(names), renamed)
+    options = ["--query-column", "Suche", "--label-column", "Note", "--document-column", "Ding"]
+    assert "query = Suche, label = Note, document = Ding" in ultr("rank", model, renamed, *options).stderr
+    assert ultr("rank", model, renamed, *options).stdout == ultr("rank", model, candidates).stdout
+    assert _measured(model, renamed, *options) == _measured(model, candidates)
+    assert "name it with --query-column" in ultr("rank", model, renamed, expect=2).stderr
+    # Without a column of labels there is nothing to measure, but enough to rank.
+    csv.write_csv(csv.read_csv(candidates).drop_columns(["label"]), renamed)
+    assert ultr("rank", model, renamed).stdout == ultr("rank", model, candidates).stdout
+    assert "name it with --label-column" in ultr("evaluate", model, "--data", renamed, expect=2).stderr
 
 
 def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:
     lines = ultr("rank", model, candidates).stdout.splitlines()
-    assert lines[0].split("\t") == ["query", "rank", "candidate", "score"]
+    assert lines[0].split("\t") == ["query", "rank", "candidate", "document", "score"]
     rows = [line.split("\t") for line in lines[1:]]
     assert [(query, rank) for query, rank, *_ in rows] == [("7", "1"), ("7", "2"), ("7", "3"), ("9", "1"), ("9", "2")]
-    assert {candidate for query, _, candidate, _ in rows if query == "7"} == {"1", "2", "3"}
-    scores = [float(row[3]) for row in rows]
-    assert scores[0] >= scores[1] >= scores[2]
+    assert {(query, candidate, document) for query, _, candidate, document, _ in rows} == {
+        ("7", "1", "a"),
+        ("7", "2", "b"),
+        ("7", "3", "d"),
+        ("9", "1", "c"),
+        ("9", "2", "e"),
+    }
+    table = csv.read_csv(candidates)
+    ranker = load(model)
+    rows_of_7 = [0, 1, 3]
+    features = np.stack([table[name].to_numpy()[rows_of_7] for name in ranker.feature_names], axis=1)
+    scores = dict(zip("abd", ranker.score(features.astype(np.float32)), strict=True))
+    assert {document: float(score) for query, _, _, document, score in rows if query == "7"} == pytest.approx(
+        scores, abs=1e-5
+    )
+    assert [document for query, _, _, document, _ in rows if query == "7"] == sorted("abd", key=lambda d: -scores[d])
     ultr("rank", model, candidates, "--json", "--out", tmp_path / "ranked.jsonl")
     first = json.loads((tmp_path / "ranked.jsonl").read_text().splitlines()[0])
     assert first["query"] == "7"
-    assert first["score"] == pytest.approx(scores[0], abs=1e-5)
+    assert first["document"] == rows[0][3]
+    assert first["score"] == pytest.approx(float(rows[0][4]), abs=1e-5)
 
 
 def test_pairs_are_counted_on_demand(tmp_path: Path) -> None:
@@ -481,10 +583,20 @@ def test_bad_input_ends_in_one_sentence_exit_code_2_and_nothing_written(
     assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
 
 
-def test_candidates_with_fewer_features_than_the_model_knows_are_refused(model: Path, tmp_path: Path) -> None:
+def test_numbered_features_that_a_file_leaves_out_are_zero_if_that_is_said(numbered: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.txt"
-    few.write_text("0 qid:1 1:0.5 2:0.25\n")
-    message = ultr("rank", model, few, expect=2).stderr
-    assert "few.txt has 2 features" in message
-    assert "--features 64" in message
-    assert ultr("rank", model, few, "--features", 64).stdout.count("\n") == 2
+    few.write_text("0 qid:1 1:0.5\n")
+    message = ultr("rank", numbered, few, expect=2).stderr
+    assert "few.txt lacks 1 of the 2 features of the ranker: '2'" in message
+    assert "--features 2 if those that are left out are zero" in message
+    assert ultr("rank", numbered, few, "--features", 2).stdout.count("\n") == 2
+
+
+def test_options_of_one_kind_of_file_are_refused_for_the_other(
+    numbered: Path, model: Path, candidates: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.txt"
+    few.write_text("0 qid:1 1:0.5 2:1\n")
+    assert "--features is for SVMlight" in ultr("rank", model, candidates, "--features", 64, expect=2).stderr
+    message = ultr("rank", numbered, few, "--query-column", "q", expect=2).stderr
+    assert "columns are named for CSV and Parquet files" in message

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv
 from tests.cli.console import ultr
 
 from ultr.data.click_log import ClickLog
@@ -32,13 +34,17 @@ def test_a_model_is_exported_beside_its_folder(model: Path) -> None:
 def test_an_exported_file_ranks_as_its_model_does(model: Path, tmp_path: Path) -> None:
     ultr("export", model, "--overwrite")
     random = np.random.default_rng(0)
-    lines = [f"0 qid:{i // 4} " + " ".join(f"{j + 1}:{random.normal():.4f}" for j in range(64)) for i in range(12)]
-    (tmp_path / "candidates.txt").write_text("\n".join(lines) + "\n")
+    names = load(model).feature_names
+    features = {name: random.normal(size=12) for name in reversed(names)}
+    csv.write_csv(pa.table({"query": np.arange(12) // 4} | features), tmp_path / "candidates.csv")
     by_file, by_folder = (
-        [line.split("\t")[:3] for line in ultr("rank", each, tmp_path / "candidates.txt").stdout.splitlines()]
+        [line.split("\t")[:3] for line in ultr("rank", each, tmp_path / "candidates.csv").stdout.splitlines()]
         for each in (model.with_name("model.onnx"), model)
     )
     assert by_file == by_folder
+    (tmp_path / "candidates.txt").write_text("0 qid:1 " + " ".join(f"{number}:1" for number in range(1, 65)) + "\n")
+    message = ultr("rank", model.with_name("model.onnx"), tmp_path / "candidates.txt", expect=2).stderr
+    assert "has numbered features, but the ranker knows its 64 features by name" in message
 
 
 def test_machines_read_what_pointwise_costs(model: Path, tmp_path: Path) -> None:

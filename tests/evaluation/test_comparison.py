@@ -217,6 +217,6 @@ def test_input_that_does_not_fit_is_one_sentence() -> None:
     with pytest.raises(OptionError, match="need different names"):
         compare(GRADES, NOISE, log, names=("model", "model"))
     other = By(0)
-    other.feature_names_ = ("bm25",)  # type: ignore[attr-defined]
+    other.feature_names = ("bm25",)  # type: ignore[attr-defined]
     with pytest.raises(DataError, match="a ranker knows 1 features, the log has 3"):
         compare(other, NOISE, log)

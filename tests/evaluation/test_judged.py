@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from ultr.arrays import Floats, Integers
+from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
-from ultr.errors import DataError
+from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate, gap_closed
 from ultr.evaluation.judged import of_scores
-from ultr.metrics import ndcg, paired_test
+from ultr.metrics import Measure, ndcg, paired_test, rank_lists
 
 JUDGED = JudgedLists.of(
     features=np.array([[3], [1], [2], [5], [4]]), labels=[2, 0, 1, 0, 1], offsets=[0, 3, 5], feature_names=["bm25"]
@@ -18,7 +18,7 @@ JUDGED = JudgedLists.of(
 
 
 class ByFirstFeature:
-    feature_names_ = ("bm25",)
+    feature_names: tuple[str, ...] = ("bm25",)
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         return features[:, 0]
@@ -31,6 +31,24 @@ def test_every_measure_has_a_value_for_each_query() -> None:
     assert result.values["MRR"].tolist() == [1.0, 0.5]
     assert result.mean("MRR") == 0.75
     assert result.interval("MRR").low == 0.5
+
+
+def test_measures_are_names_values_and_functions() -> None:
+    def first_label(scores: Floats, labels: Integers, offsets: Integers) -> Doubles:
+        ranked = rank_lists(scores, labels, offsets)
+        return ranked.total(ranked.labels * ranked.up_to(1))
+
+    result = evaluate(ByFirstFeature(), JUDGED, ["nDCG@1", Measure("MRR"), first_label])
+    assert list(result.values) == ["nDCG@1", "MRR", "first_label"]
+    assert result.values["first_label"].tolist() == [2.0, 0.0]
+    assert result.mean("first_label") == 1.0
+    assert evaluate(ByFirstFeature(), JUDGED, "MRR").mean("MRR") == 0.75
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"two measures called <lambda>; give one of the functions another name"):
+        evaluate(ByFirstFeature(), JUDGED, [lambda s, y, o: np.ones(2), lambda s, y, o: np.zeros(2)])
+    assert list(evaluate(ByFirstFeature(), JUDGED, ["MRR", Measure("MRR")]).values) == ["MRR"]
 
 
 def test_two_rankers_are_compared_on_the_same_queries() -> None:
@@ -52,8 +70,23 @@ def test_scores_are_measured_like_rankers() -> None:
 
 def test_other_features_than_the_ranker_knows_are_refused() -> None:
     other = JudgedLists.of(features=np.eye(2), labels=[0, 1], offsets=[0, 2], feature_names=["bm25", "age"])
-    with pytest.raises(DataError, match=r"knows 1 features \(bm25\), the judged lists have 2 \(bm25, age\)"):
+    with pytest.raises(DataError, match=r"the judged data has columns that the ranker does not know: 'age'"):
         evaluate(ByFirstFeature(), other)
+
+
+def test_features_in_another_order_are_measured_the_same() -> None:
+    class ByAge(ByFirstFeature):
+        feature_names = ("age", "bm25")
+
+    judged = JudgedLists.of(
+        features=np.stack([np.zeros(5), JUDGED.features[:, 0]], axis=1),
+        labels=JUDGED.labels,
+        offsets=JUDGED.offsets,
+        feature_names=["bm25", "age"],
+    )
+    np.testing.assert_array_equal(
+        evaluate(ByAge(), judged).values["nDCG@10"], evaluate(ByFirstFeature(), JUDGED).values["nDCG@10"]
+    )
 
 
 def test_the_gap_is_measured_from_clicks_to_labels() -> None:

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from tests.plugin import EAGER, install
 
+from ultr.clicks import CLICK_MODELS
 from ultr.datasets.source import Source
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Evaluation
@@ -247,6 +249,21 @@ def test_the_code_and_the_data_are_in_the_name_of_a_run(
     explicit = run.contender.model_copy(update={"options": {**run.contender.options, "combine": "product"}})
     assert experiment.store.key(replace(run, contender=explicit)) == key, "a default that is written out"
     monkeypatch.setattr("ultr.experiments.store.code_version", lambda: "other")
+    assert experiment.store.key(run) != key
+
+
+def test_the_code_of_a_click_model_from_outside_is_in_the_name_of_a_run(
+    done: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, out = done
+    install(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(CLICK_MODELS, "_members", dict(CLICK_MODELS._members))
+    experiment = Experiment.of(read_spec(name), None, out / "runs")
+    run = replace(experiment.runs()[-1], clicks="eager")
+    key = experiment.store.key(run)
+    assert experiment.store.key(run) == key
+    (tmp_path / "eager_clicks" / "__init__.py").write_text(EAGER.replace("noise: float = 0.0", "noise: float = 0.1"))
     assert experiment.store.key(run) != key
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
+from ultr.arrays import Doubles, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
-from ultr.metrics import ranking
+from ultr.metrics import lower_is_better, ranking
 from ultr.metrics.measures import Measure, mean
 
 WRITTEN = ["nDCG@10", "nDCG", "MRR", "MRR@5", "MAP", "MAP@3", "ERR@10", "ERR", "ARP", "P@5"]
@@ -101,3 +105,58 @@ def test_lists_without_any_relevant_document_give_only_nan(text: str) -> None:
 
 def test_the_mean_leaves_nan_out() -> None:
     assert mean(np.array([np.nan, 1.0, 0.0, np.nan])) == 0.5
+
+
+def shortest(scores: Doubles, labels: Integers, offsets: Integers) -> Doubles:
+    return np.diff(offsets).astype(np.float64)
+
+
+def test_a_function_is_a_measure_under_its_own_name() -> None:
+    measure = Measure.of(shortest)
+    assert str(measure) == "shortest"
+    assert measure.higher_is_better
+    assert measure.compute(SCORES, judged_lists()).tolist() == [3, 0, 2, 2]
+    assert Measure.of(measure) is measure
+    assert Measure.of("mrr") == Measure("MRR")
+
+
+def test_a_function_may_say_that_lower_is_better() -> None:
+    @lower_is_better
+    def length(scores: Doubles, labels: Integers, offsets: Integers) -> Doubles:
+        return np.diff(offsets)
+
+    assert not Measure.of(length).higher_is_better
+
+
+def test_a_function_that_asks_for_the_highest_grade_of_the_data_set_gets_it() -> None:
+    def top(scores: Doubles, labels: Integers, offsets: Integers, *, max_label: int) -> Doubles:
+        return np.full(len(offsets) - 1, float(max_label))
+
+    assert Measure.of(top).compute(SCORES, judged_lists(max_label=9)).tolist() == [9.0] * 4
+
+
+def test_a_function_with_a_cutoff_is_used_at_a_cutoff() -> None:
+    whole, cut = Measure.of(ranking.ndcg), Measure("ndcg", 2, ranking.ndcg)
+    assert str(cut) == "ndcg@2"
+    for ours, named in ((whole, Measure("nDCG")), (cut, Measure("nDCG", 2))):
+        np.testing.assert_array_equal(ours.compute(SCORES, judged_lists()), named.compute(SCORES, judged_lists()))
+    with pytest.raises(OptionError, match=r"precision needs a cutoff; write .* Measure\('precision', 5, precision\)"):
+        Measure.of(ranking.precision)
+
+
+@pytest.mark.parametrize("measure", [3, None, partial(shortest)])
+def test_what_is_no_measure_is_refused(measure: Any) -> None:
+    with pytest.raises(OptionError, match=r"must be a name such as 'nDCG@10' or a function with a __name__, got "):
+        Measure.of(measure)
+
+
+@pytest.mark.parametrize(
+    ("values", "got"),
+    [(0.5, r"float of shape \[\]"), (np.ones(7), r"ndarray of shape \[7\]"), (["a"] * 4, r"list of shape \[4\]")],
+)
+def test_a_function_must_give_a_number_for_each_list(values: Any, got: str) -> None:
+    def broken(scores: Doubles, labels: Integers, offsets: Integers) -> Any:
+        return values
+
+    with pytest.raises(DataError, match=f"measure broken must give one number for each of 4 lists, got {got}"):
+        Measure.of(broken).compute(SCORES, judged_lists())

@@ -11,26 +11,35 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
+    from ultr.data.judged import JudgedLists
     from ultr.methods.ranker import Ranker
 
 
 def evaluate(
     models: Annotated[list[Path], typer.Argument(help="Model folders; the first one is compared with the others.")],
-    data: Annotated[str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like or an SVMlight file.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like, or an SVMlight, CSV or Parquet file.")
+    ] = None,
     fold: options.Fold = 1,
     part: options.Part = "test",
     log: Annotated[Path | None, typer.Option(help="A held-out click log, in place of or beside labels.")] = None,
     measures: Annotated[
         str, typer.Option(help="Comma-separated: nDCG@k, MRR, MAP, ERR@k, ARP, P@k.")
     ] = "nDCG@1,nDCG@3,nDCG@5,nDCG@10",
+    query_column: options.QueryColumn = None,
+    label_column: options.LabelColumn = None,
+    document_column: options.DocumentColumn = None,
     features: options.Features = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Measure rankers on judged lists or on held-out clicks, with intervals and a paired test.
 
+    Features are matched by name, whatever their order; those of SVMlight files only have numbers.
+
     Example: `ultr evaluate model baseline --data mq2007=data/mq2007`
     """
+    from ultr.datasets.table_file import TableColumns
     from ultr.methods import load
 
     if data is None and log is None:
@@ -38,9 +47,10 @@ def evaluate(
     rankers = {str(path): load(path) for path in models}
     content: dict[str, Any] = {}
     if data is not None:
-        content |= _on_labels(
-            rankers, data, part, fold, measures.split(","), seed=seed, features=features, as_json=json
-        )
+        names = next(iter(rankers.values())).feature_names
+        columns = TableColumns(query_column, label_column, document_column)
+        judged = options.read_part(data, part, fold=fold, seed=seed, features=features, names=names, columns=columns)
+        content |= _on_labels(rankers, judged, data, part, measures.split(","), as_json=json)
     if log is not None:
         content |= _on_clicks(rankers, log, as_json=json)
     if json:
@@ -51,22 +61,17 @@ def evaluate(
 
 def _on_labels(
     rankers: dict[str, Ranker],
+    judged: JudgedLists,
     data: str,
     part: str,
-    fold: int,
     measures: list[str],
     *,
-    seed: int,
-    features: int | None,
     as_json: bool,
 ) -> dict[str, Any]:
     from ultr.cli.output import print_table
     from ultr.evaluation import evaluate as evaluate_ranker
 
-    judged = options.read_part(data, part, fold=fold, seed=seed, features=features)
-    results = {
-        name: evaluate_ranker(ranker, judged.named(ranker.feature_names), measures) for name, ranker in rankers.items()
-    }
+    results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
     names = list(next(iter(results.values())).values)
     first, *others = results
     tests = {name: {m: results[first].against(results[name], m) for m in names} for name in others}

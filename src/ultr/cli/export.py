@@ -33,8 +33,8 @@ def export(
     data: Annotated[
         str | None,
         typer.Option(
-            help="Judged lists to check the file on, NAME=FOLDER or an SVMlight file; by default the training lists "
-            "that the model kept."
+            help="Judged lists to check the file on, NAME=FOLDER or an SVMlight, CSV or Parquet file; by default the "
+            "training lists that the model kept."
         ),
     ] = None,
     part: options.Part = "test",
@@ -52,7 +52,7 @@ def export(
 
     checks.one_of("--to", to, TARGETS)
     ranker = load(model)
-    lists = None if data is None else options.read_part(data, part, fold=fold).named(ranker.feature_names)
+    lists = None if data is None else options.read_part(data, part, fold=fold, names=ranker.feature_names)
     folder = model if model.name.strip(".") else model.resolve()
     file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)

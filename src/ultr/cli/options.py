@@ -12,8 +12,10 @@ from ultr import checks
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
+    from ultr.arrays import Strings
     from ultr.data.judged import JudgedLists
     from ultr.datasets.splits import Splits
+    from ultr.datasets.table_file import TableColumns
 
 PARTS = ("train", "validation", "test")
 
@@ -21,7 +23,7 @@ Data = Annotated[
     str,
     typer.Option(
         help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
-        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or an SVMlight file."
+        "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or a file: SVMlight, CSV or Parquet.",
     ),
 ]
 Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]
@@ -36,6 +38,15 @@ Set = Annotated[
 Features = Annotated[
     int | None, typer.Option(help="Number of features of a sparse SVMlight file that leaves out zeros at the end.")
 ]
+QueryColumn = Annotated[
+    str | None, typer.Option(help="Column of the query in a CSV or Parquet file; guessed if it has a usual name.")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(help="Column of the label in a CSV or Parquet file; guessed if it has a usual name.")
+]
+DocumentColumn = Annotated[
+    str | None, typer.Option(help="Column of the document id in a CSV or Parquet file; guessed if it has a usual name.")
+]
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
@@ -48,20 +59,61 @@ def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
         raise OptionError(f"{data} is one file without a validation part; add --validate FILE or --validate none")
     if not given and name not in (LETOR_LIKE, *LAYOUTS):
         known = ", ".join([LETOR_LIKE, *LAYOUTS])
-        raise OptionError(f"there is no file {data!r}; give an SVMlight file, or a data set ({known}) as NAME=FOLDER")
+        raise OptionError(
+            f"there is no file {data!r}; give an SVMlight, CSV or Parquet file, or a data set ({known}) as NAME=FOLDER"
+        )
     source = Source.parse(data)
     return source.with_fold(fold if source.folder is not None else seed + 1).read()
 
 
-def read_part(data: str, part: str, *, fold: int = 1, seed: int = 0, features: int | None = None) -> JudgedLists:
-    """The judged lists that `--data` and `--part` name; a file is read whole."""
-    if Path(data).is_file():
-        from ultr.datasets.cache import read_judged
+def read_part(
+    data: str,
+    part: str,
+    *,
+    fold: int = 1,
+    seed: int = 0,
+    features: int | None = None,
+    names: Sequence[str] | None = None,
+    columns: TableColumns | None = None,
+) -> JudgedLists:
+    """The judged lists that `--data` and `--part` name; a file is read whole.
 
-        return read_judged(data, features=features)
+    Their features are matched by name to `names`, those of a ranker or of a log, if they are given.
+    """
+    if Path(data).is_file():
+        return read_file(data, labels=True, features=features, names=names, columns=columns)[0]
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
-    return lists
+    return lists if names is None else lists.with_features(names, what=data)
+
+
+def read_file(
+    path: str | Path,
+    *,
+    labels: bool,
+    features: int | None = None,
+    names: Sequence[str] | None = None,
+    columns: TableColumns | None = None,
+) -> tuple[JudgedLists, Strings | None]:
+    """The lists of an SVMlight, CSV or Parquet file, and the ids of their documents if it has them."""
+    from ultr.datasets.cache import read_judged
+    from ultr.datasets.table_file import TableLists, check_labels, is_table
+
+    if is_table(path):
+        if features is not None:
+            raise OptionError(f"--features is for SVMlight files; {path} has its features by name, so leave it out")
+        table = TableLists.read(path, columns, features=names)
+        if labels:
+            check_labels(table, path)
+        typer.echo(table.note, err=True)
+        return table.judged, table.document_ids
+    if columns is not None and columns.given():
+        raise OptionError(f"columns are named for CSV and Parquet files; {path} has no such ending, so name none")
+    judged = read_judged(path, features=features)
+    if names is not None:
+        zeros = f"write them, or give --features {len(names)} if those that are left out are zero"
+        judged = judged.with_features(names, what=str(path), way_out=zeros)
+    return judged, None
 
 
 def is_log(path: Path, *, of: str) -> bool:

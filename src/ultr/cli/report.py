@@ -29,7 +29,10 @@ def report(
         typer.Option(help="Folder of the click log; by default that of the training, if it is still there."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Judged lists: NAME=FOLDER (its test part), letor-like or an SVMlight file.")
+        str | None,
+        typer.Option(
+            help="Judged lists: NAME=FOLDER (its test part), letor-like, or an SVMlight, CSV or Parquet file."
+        ),
     ] = None,
     fold: Annotated[int | None, typer.Option(help="Which fold of --data; by default that of the training.")] = None,
     against: Annotated[
@@ -179,7 +182,8 @@ def _judged(
                 sources[found_from(model.folder, source), fold or origin.fold, origin.seed] = False
     for (source, chosen, seed), asked in sources.items():
         try:
-            judged = options.read_part(source, "test", fold=chosen, seed=seed).named(models[0].manifest.feature_names)
+            names = models[0].manifest.feature_names
+            judged = options.read_part(source, "test", fold=chosen, seed=seed, names=names)
             for model in models:
                 if tuple(model.manifest.feature_names) != judged.feature_names:
                     raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")
@@ -191,6 +195,7 @@ def _judged(
         return judged, source if Path(source).is_file() else f"the test part of {source}"
     if not sources:
         missing.append(
-            "No judged lists are known; give --data NAME=FOLDER or an SVMlight file to measure rankings by labels."
+            "No judged lists are known; give --data NAME=FOLDER or a file (SVMlight, CSV, Parquet) "
+            "to measure rankings by labels."
         )
     return None, ""

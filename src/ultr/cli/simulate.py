@@ -17,10 +17,7 @@ def simulate(
     fold: options.Fold = 1,
     part: options.Part = "train",
     clicks: Annotated[
-        str,
-        typer.Option(
-            help="Click model: real, trust, position-based, user-browsing, cascade, dependent-click, dynamic-bayesian."
-        ),
+        str, typer.Option(help="Click model, such as trust, real or cascade; an unknown one lists all.")
     ] = "trust",
     impressions: Annotated[int, typer.Option(help="Result pages shown, over all queries.")] = 1_000_000,
     svm_share: Annotated[
@@ -47,9 +44,9 @@ def simulate(
     from ultr.files import check_new_folder
     from ultr.simulation.log import simulate as simulate_log
 
-    click_model(clicks)
-    hints = get_type_hints(CLICK_MODELS[clicks])
-    types = {field.name: hints[field.name] for field in fields(CLICK_MODELS[clicks])}
+    kind = CLICK_MODELS.choose(clicks)
+    hints = get_type_hints(kind)
+    types = {field.name: hints[field.name] for field in fields(kind)}
     model = click_model(clicks, **options.parse_settings(settings, types, of=f"click model {clicks}"))
     check_new_folder(out, overwrite=overwrite)
     with Console(stderr=True).status(f"simulating {impressions:,} impressions of {data}"):

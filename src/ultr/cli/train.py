@@ -38,7 +38,7 @@ def train(
         str,
         typer.Option(
             help="How to choose the weights: `clicks` (a held-out tenth of the log), `none`, "
-            "or labels, as a data set NAME=FOLDER (its validation part) or an SVMlight file."
+            "or labels, as a data set NAME=FOLDER (its validation part) or an SVMlight, CSV or Parquet file."
         ),
     ] = CLICKS,
     hold_out: Annotated[
@@ -207,7 +207,7 @@ def _clicks(
         return clicks, None
     if validate == CLICKS:
         return clicks.split(HELD_OUT, by=hold_out, seed=seed)
-    return clicks, options.read_part(validate, "validation", fold=fold, seed=seed)
+    return clicks, options.read_part(validate, "validation", fold=fold, seed=seed, names=clicks.feature_names)
 
 
 def _judged(
@@ -218,9 +218,7 @@ def _judged(
     if validate == "none":
         return options.read_part(data, "train", fold=fold, seed=seed), None
     if validate != CLICKS:
-        return (
-            options.read_part(data, "train", fold=fold, seed=seed),
-            options.read_part(validate, "validation", fold=fold, seed=seed),
-        )
+        lists = options.read_part(data, "train", fold=fold, seed=seed)
+        return lists, options.read_part(validate, "validation", fold=fold, seed=seed, names=lists.feature_names)
     splits = options.read_splits(data, fold=fold, seed=seed)
     return splits.train, splits.validation

@@ -9,6 +9,7 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
+from ultr.data.named_features import column_order
 from ultr.errors import DataError
 
 
@@ -105,14 +106,17 @@ class JudgedLists:
         relevant = np.bincount(ragged.list_numbers(self.offsets)[self.labels > 0], minlength=self.queries)
         return self.select(relevant > 0)
 
-    def named(self, names: Sequence[str]) -> JudgedLists:
-        """With these names of features if they only have numbers, as in SVMlight files, and there are as many.
+    def with_features(self, names: Sequence[str], *, what: str = "the judged data", **messages: str) -> JudgedLists:
+        """The same lists with these features in this order, found by name; others than these are a `DataError`.
 
-        >>> JudgedLists.of(features=np.eye(2), labels=[1, 0], offsets=[0, 2]).named(["bm25", "age"]).feature_names
-        ('bm25', 'age')
+        >>> lists = JudgedLists.of(features=[[1, 2]], labels=[1], offsets=[0, 1], feature_names=["bm25", "age"])
+        >>> lists.with_features(["age", "bm25"]).features.tolist()
+        [[2.0, 1.0]]
         """
-        numbers = tuple(str(number + 1) for number in range(len(names)))
-        return replace(self, feature_names=tuple(names)) if self.feature_names == numbers else self
+        order = column_order(self.feature_names, names, what=what, **messages)
+        if tuple(names) == self.feature_names:
+            return self
+        return replace(self, features=self.features[:, order], feature_names=tuple(names))
 
     def fingerprint(self) -> str:
         """A short name for the exact content."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
-from ultr.errors import DataError
+from ultr.errors import OptionError
 from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")
+Measures: TypeAlias = Sequence[str | Measure | Callable[..., Doubles]]
+"""Names, `Measure` values, or functions `f(scores, labels, offsets)` that give a value for each query."""
 
 
 class Ranker(Protocol):
@@ -42,22 +44,24 @@ class Evaluation:
         return paired_test(self.values[measure], other.values[measure])
 
 
-def evaluate(ranker: Ranker, judged: JudgedLists, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
-    """Measure a ranker on judged lists."""
-    names = getattr(getattr(ranker, "ranker_", ranker), "feature_names", judged.feature_names)
-    if tuple(names) != tuple(judged.feature_names):
-        raise DataError(
-            f"the ranker knows {len(names)} features ({_brief(names)}), the judged lists have "
-            f"{len(judged.feature_names)} ({_brief(judged.feature_names)}); give it the data it was trained for"
-        )
-    scores = ranker.score(judged.features, judged.offsets)
+def evaluate(ranker: Ranker, judged: JudgedLists, measures: Measures = DEFAULT_MEASURES) -> Evaluation:
+    """Measure a ranker on judged lists, by names such as `nDCG@10` and by functions of one's own (`Measure.of`).
+
+    Features are matched by name: in another order they are the same, missing and unknown ones are refused.
+    """
+    known = judged.with_features(getattr(getattr(ranker, "ranker_", ranker), "feature_names", judged.feature_names))
+    scores = ranker.score(known.features, known.offsets)
     return of_scores(scores, judged, measures)
 
 
-def of_scores(scores: Floats | Doubles, judged: JudgedLists, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+def of_scores(scores: Floats | Doubles, judged: JudgedLists, measures: Measures = DEFAULT_MEASURES) -> Evaluation:
     """Measure scores of judged lists."""
-    parsed = [Measure.parse(text) for text in measures]
-    return Evaluation({str(measure): measure.compute(scores, judged) for measure in parsed})
+    asked = [Measure.of(measure) for measure in ([measures] if isinstance(measures, str) else measures)]
+    named = {str(measure): measure for measure in asked}
+    for measure in asked:
+        if named[str(measure)] != measure:
+            raise OptionError(f"there are two measures called {measure}; give one of the functions another name")
+    return Evaluation({name: measure.compute(scores, judged) for name, measure in named.items()})
 
 
 def gap_closed(value: float, *, lower: float, upper: float) -> float:
@@ -67,7 +71,3 @@ def gap_closed(value: float, *, lower: float, upper: float) -> float:
     0.5
     """
     return float("nan") if upper == lower else round((value - lower) / (upper - lower), 12)
-
-
-def _brief(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 4 else f"{names[0]} ... {names[-1]}"

@@ -68,13 +68,13 @@ class PeerRanker:
     """A trained peer."""
 
     predict: Callable[[Floats], Any]
-    feature_names_: tuple[str, ...]
+    feature_names: tuple[str, ...]
 
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
         """Scores of candidates, higher is better."""
         matrix = np.asarray(features, dtype=np.float32)
-        if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names_):
-            raise DataError(f"the ranker knows {len(self.feature_names_)} features, got an array of {matrix.shape}")
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.feature_names):
+            raise DataError(f"the ranker knows {len(self.feature_names)} features, got an array of {matrix.shape}")
         if offsets is not None:
             ragged.check_offsets(np.asarray(offsets), len(matrix), what="candidates")
         return np.asarray(self.predict(matrix), dtype=np.float32)

@@ -161,7 +161,7 @@ class Spec(_TomlTable):
     @model_validator(mode="after")
     def _check(self) -> Spec:
         for model in self.clicks:
-            checks.one_of("click model", model, CLICK_MODELS)
+            CLICK_MODELS.choose(model)
         for seed in self.seeds:
             checks.integer("seed", seed, at_least=0)
         for shared in (self.training, *(data.training for data in self.data.values())):

@@ -9,23 +9,38 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import version
 from importlib.resources import files
+from inspect import getfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ultr.arrays import Doubles
+from ultr.clicks.registry import CLICK_MODELS
 from ultr.datasets.source import Source
 from ultr.errors import DataError
 from ultr.experiments.peers import PEERS
 from ultr.experiments.run import Found, Run
 from ultr.files import new_folder, read_json, write_json
+from ultr.registry import Registry
 from ultr.version import __version__
 
 FORMAT = "ultr run 1"
 _DECIDING = (
-    *("arrays.py", "seeding.py", "data", "clicks", "metrics", "losses", "nn", "simulation", "bias", "train", "methods"),
-    *("evaluation", "experiments/run.py", "experiments/peers.py"),
+    *(
+        "arrays.py",
+        "seeding.py",
+        "data",
+        "datasets",
+        "clicks",
+        "metrics",
+        "losses",
+        "nn",
+        "simulation",
+        "bias",
+        "train",
+    ),
+    *("methods", "evaluation", "experiments/run.py", "experiments/peers.py"),
 )
 """The parts of the package that decide what a run gives; tables and commands may change without running it again."""
 
@@ -51,6 +66,8 @@ class Store:
     def key(self, run: Run) -> str:
         """The name of a run: its content, its data and the code that runs it."""
         content = [run.content(), _fingerprint(run.source), code_version(), *_library(run.contender.method)]
+        if run.sees_clicks:
+            content += _outside(CLICK_MODELS, run.clicks)
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).hexdigest()
 
     def checkpoint(self, run: Run) -> Path:
@@ -114,6 +131,13 @@ def _library(method: str) -> tuple[str, ...]:
         return ()
     module: Any = import_module(method.partition("-")[0])
     return (str(module.__version__),)
+
+
+def _outside(registry: Registry[Any], name: str) -> list[str]:
+    """A digest of the file that a class from outside is written in; none for ours, which are in `code_version`."""
+    if registry.is_built_in(name):
+        return []
+    return [blake2b(Path(getfile(registry[name])).read_bytes(), digest_size=8).hexdigest()]
 
 
 @cache

@@ -15,21 +15,25 @@ from ultr.metrics.click_fit import (
 )
 from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
 from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
-from ultr.metrics.measures import Measure, mean
+from ultr.metrics.measures import METRICS, Measure, mean
+from ultr.metrics.ranked_lists import RankedLists, rank_lists
 from ultr.metrics.ranking import (
     average_precision,
     average_relevance_position,
     expected_reciprocal_rank,
+    lower_is_better,
     ndcg,
     precision,
     reciprocal_rank,
 )
 
 __all__ = [
+    "METRICS",
     "Interval",
     "Lead",
     "Measure",
     "PairedTest",
+    "RankedLists",
     "average_precision",
     "average_relevance_position",
     "bootstrap_interval",
@@ -40,6 +44,7 @@ __all__ = [
     "list_log_likelihoods",
     "log_likelihood",
     "log_likelihoods",
+    "lower_is_better",
     "mean",
     "ndcg",
     "paired_lead",
@@ -47,6 +52,7 @@ __all__ = [
     "perplexity",
     "perplexity_by_position",
     "precision",
+    "rank_lists",
     "reciprocal_rank",
     "smallest_not_beaten",
 ]

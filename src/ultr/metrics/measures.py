@@ -1,20 +1,31 @@
-"""What a measure is: a name and a cutoff, written `nDCG@10`. The functions in `ranking` compute it."""
+"""What a measure is: a name and a cutoff, written `nDCG@10`, or a function of one's own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
 
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.metrics import ranking
-from ultr.metrics.ranking import Scores
+from ultr.metrics.ranked_lists import Scores
+
+METRICS: dict[str, Callable[..., Doubles]] = {
+    "nDCG": ranking.ndcg,
+    "MRR": ranking.reciprocal_rank,
+    "MAP": ranking.average_precision,
+    "ERR": ranking.expected_reciprocal_rank,
+    "ARP": ranking.average_relevance_position,
+    "P": ranking.precision,
+}
+"""The functions behind the names; their parameters say whether they have a cutoff and whether they need one."""
+_BY_FOLDED_NAME = {name.casefold(): name for name in METRICS}
 
 
 @dataclass(frozen=True)
@@ -28,25 +39,53 @@ class Measure:
     """
 
     name: str
-    """One of nDCG, MRR, MAP, ERR, ARP, P."""
+    """One of nDCG, MRR, MAP, ERR, ARP, P, or what a function of one's own is called."""
     cutoff: int | None = None
     """Only the ranks up to this one count; None for the whole list."""
+    metric: Callable[..., Doubles] | None = field(default=None, repr=False)
+    """A function of one's own, `f(scores, labels, offsets)` -> a value for each list; see `Measure.of`."""
 
     def __post_init__(self) -> None:
-        kind = _KINDS[checks.one_of("measure", self.name, _KINDS)]
+        if self.metric is None:
+            checks.one_of("measure", self.name, METRICS)
         if self.cutoff is not None:
             checks.integer(f"the cutoff of {self.name}", self.cutoff, at_least=1)
-        if kind.cutoff == "needed" and self.cutoff is None:
-            raise OptionError(f"{self.name} needs a cutoff; write for example {self.name}@5")
-        if kind.cutoff == "refused" and self.cutoff is not None:
+        asked = self._parameters().get("cutoff")
+        if asked is None and self.cutoff is not None:
             raise OptionError(f"{self.name} is about the whole list; write {self.name} without a cutoff")
+        if asked is not None and asked.default is Parameter.empty and self.cutoff is None:
+            way_out = f"Measure({self.name!r}, 5, {self.name})" if self.metric else f"{self.name}@5"
+            raise OptionError(f"{self.name} needs a cutoff; write for example {way_out}")
+
+    @classmethod
+    def of(cls, measure: str | Measure | Callable[..., Doubles]) -> Measure:
+        """A measure by its name or by a function `f(scores, labels, offsets)` that gives a value for each list.
+
+        The function is called by its `__name__`. If a lower value is better, it has `higher_is_better = False`. A
+        keyword `max_label`, if it has one, gets the highest grade of the data set.
+
+        >>> def longest(scores, labels, offsets):
+        ...     return np.diff(offsets).astype(float)
+        >>> print(Measure.of(longest))
+        longest
+        """
+        if isinstance(measure, Measure):
+            return measure
+        if isinstance(measure, str):
+            return cls.parse(measure)
+        name = getattr(measure, "__name__", None)
+        if not callable(measure) or not name:
+            raise OptionError(
+                f"a measure must be a name such as 'nDCG@10' or a function with a __name__, got {measure!r}"
+            )
+        return cls(name, metric=measure)
 
     @classmethod
     def parse(cls, text: str) -> Measure:
         """The measure that prints as `text`; upper and lower case are alike."""
         name, at, cutoff = text.strip().partition("@")
         name = _BY_FOLDED_NAME.get(name.casefold(), name)
-        checks.one_of("measure", name, _KINDS)
+        checks.one_of("measure", name, METRICS)
         if not at:
             return cls(name)
         if not re.fullmatch("[1-9][0-9]{0,8}", cutoff):
@@ -59,7 +98,7 @@ class Measure:
     @property
     def higher_is_better(self) -> bool:
         """Whether a better ranker has a higher value."""
-        return _KINDS[self.name].higher_is_better
+        return bool(getattr(self._function(), "higher_is_better", True))
 
     def compute(self, scores: Scores, judged: JudgedLists) -> Doubles:
         """The value of each query, NaN for queries without a relevant document.
@@ -68,7 +107,29 @@ class Measure:
         >>> Measure("MRR").compute(np.array([0.9, 0.1, 0.5]), judged).tolist()
         [0.5, nan]
         """
-        return _KINDS[self.name].compute(scores, judged, self.cutoff)
+        return self.values(scores, judged.labels, judged.offsets, max_label=judged.max_label)
+
+    def values(self, scores: Scores, labels: Integers, offsets: Integers, *, max_label: int) -> Doubles:
+        """The value of each list, from plain arrays."""
+        given = {"cutoff": self.cutoff, "max_label": max_label}
+        known = {name: value for name, value in given.items() if name in self._parameters()}
+        values = self._function()(scores, labels, offsets, **known)
+        found = np.asarray(values)
+        if found.shape != (len(offsets) - 1,) or found.dtype.kind not in "fiub":
+            raise DataError(
+                f"measure {self} must give one number for each of {len(offsets) - 1} lists, "
+                f"got {type(values).__name__} of shape {list(found.shape)}"
+            )
+        return found.astype(np.float64, copy=False)
+
+    def _function(self) -> Callable[..., Doubles]:
+        return METRICS[self.name] if self.metric is None else self.metric
+
+    def _parameters(self) -> dict[str, Parameter]:
+        try:
+            return dict(signature(self._function()).parameters)
+        except (TypeError, ValueError):  # a builtin without a signature
+            return {}
 
 
 def mean(values: Doubles) -> float:
@@ -81,49 +142,3 @@ def mean(values: Doubles) -> float:
     if not len(known):
         raise DataError(f"none of {len(values)} queries has a relevant document to measure; check the labels")
     return float(known.mean())
-
-
-@dataclass(frozen=True)
-class _Kind:
-    compute: Callable[[Scores, JudgedLists, int | None], Doubles]
-    cutoff: Literal["optional", "needed", "refused"] = "optional"
-    higher_is_better: bool = True
-
-
-def _ndcg(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    return ranking.ndcg(scores, judged.labels, judged.offsets, cutoff=cutoff)
-
-
-def _mrr(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    return ranking.reciprocal_rank(scores, judged.labels, judged.offsets, cutoff=cutoff)
-
-
-def _map(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    return ranking.average_precision(scores, judged.labels, judged.offsets, cutoff=cutoff)
-
-
-def _err(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    # Lists without any relevant document have max_label 0 and get NaN under every scale.
-    top = max(judged.max_label, 1)
-    return ranking.expected_reciprocal_rank(scores, judged.labels, judged.offsets, max_label=top, cutoff=cutoff)
-
-
-def _arp(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    assert cutoff is None
-    return ranking.average_relevance_position(scores, judged.labels, judged.offsets)
-
-
-def _precision(scores: Scores, judged: JudgedLists, cutoff: int | None) -> Doubles:
-    assert cutoff is not None
-    return ranking.precision(scores, judged.labels, judged.offsets, cutoff=cutoff)
-
-
-_KINDS = {
-    "nDCG": _Kind(_ndcg),
-    "MRR": _Kind(_mrr),
-    "MAP": _Kind(_map),
-    "ERR": _Kind(_err),
-    "ARP": _Kind(_arp, cutoff="refused", higher_is_better=False),
-    "P": _Kind(_precision, cutoff="needed"),
-}
-_BY_FOLDED_NAME = {name.casefold(): name for name in _KINDS}

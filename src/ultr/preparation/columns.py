@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
@@ -14,24 +13,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ultr import checks
+from ultr.data.column_names import check_column, guess, listed
 from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
 
 UBI = "ubi"
 READY_MADE = ("yandex", "sogou", "trec2014", UBI)
 """Mappings that are part of ultr."""
-
-_USUAL = {
-    "impression": ("impression", "impression_id", "page_id", "serp_id", "search_id", "request_id"),
-    "query": ("query", "query_id", "qid", "search_term", "user_query", "query_text", "keywords"),
-    "document": (
-        *("document", "document_id", "doc_id", "docid", "doc", "item_id", "item", "product_id", "object_id", "url"),
-        *("documents", "document_ids", "doc_ids", "docs", "item_ids", "items", "product_ids", "results", "urls"),
-    ),
-    "position": ("position", "rank", "pos", "ordinal", "shown_position"),
-    "click": ("click", "clicked", "is_click", "is_clicked", "clicks"),
-}
-"""The names by which a column is recognised, the surest first; case and punctuation do not count."""
 
 
 @dataclass(frozen=True)
@@ -94,22 +82,6 @@ class Columns:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def guess(role: str, names: Iterable[str], *, taken: Iterable[str] = ()) -> str | None:
-    """The column whose usual name says what it is, if there is one that is not taken."""
-    free = {_plain(name): name for name in names if name not in set(taken)}
-    return next((free[_plain(usual)] for usual in _USUAL[role] if _plain(usual) in free), None)
-
-
-def check_column(name: str, names: Sequence[str], *, what: str) -> None:
-    """Raise an `OptionError` that names the closest column and lists all unless there is a column of this name."""
-    if name in names:
-        return
-    folded = {_plain(each): each for each in names}
-    near = get_close_matches(_plain(name), folded, n=1)
-    hint = f", did you mean {folded[near[0]]!r}" if near else ""
-    raise OptionError(f"{what} has no column {name!r}{hint}; it has: {listed(names)}")
-
-
 def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: Sequence[str] = ()) -> tuple[str, ...]:
     """The columns that names and patterns stand for, each once; a pattern leaves out those that are taken.
 
@@ -124,12 +96,6 @@ def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: S
             check_column(pattern, names, what=what)
         chosen |= dict.fromkeys(fitting)
     return tuple(chosen)
-
-
-def listed(names: Sequence[str], *, most: int = 30) -> str:
-    """Names with commas between, the rest of many as a number."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def read_columns(name: str | Path) -> Columns:
@@ -167,7 +133,3 @@ def _parsed(text: str, where: str | Path) -> Columns:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{where}: {place} is wrong: {first['msg'].lower()}") from error
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter.isalnum())

@@ -6,9 +6,10 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from ultr.data.column_names import check_column, guess
 from ultr.errors import DataError
 from ultr.preparation import reasons
-from ultr.preparation.columns import Columns, check_column, expand, guess
+from ultr.preparation.columns import Columns, expand
 from ultr.preparation.engine import Engine
 from ultr.preparation.rows import number, text
 

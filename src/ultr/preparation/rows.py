@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ultr.data.column_names import listed
 from ultr.errors import DataError
 from ultr.preparation import reasons
-from ultr.preparation.columns import Columns, listed
+from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine
 from ultr.preparation.times import written
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ultr.data.column_names import check_column, listed
 from ultr.errors import DataError
-from ultr.preparation.columns import check_column, listed
 from ultr.preparation.engine import Engine
 from ultr.preparation.rows import text
 from ultr.preparation.sources import name_of, tables_of

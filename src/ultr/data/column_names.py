@@ -1,0 +1,56 @@
+"""Columns of a table by name: what usual names stand for, and which column was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from ultr.errors import OptionError
+
+USUAL = {
+    "impression": ("impression", "impression_id", "page_id", "serp_id", "search_id", "request_id"),
+    "query": ("query", "query_id", "qid", "search_term", "user_query", "query_text", "keywords"),
+    "document": (
+        *("document", "document_id", "doc_id", "docid", "doc", "item_id", "item", "product_id", "object_id", "url"),
+        *("documents", "document_ids", "doc_ids", "docs", "item_ids", "items", "product_ids", "results", "urls"),
+    ),
+    "position": ("position", "rank", "pos", "ordinal", "shown_position"),
+    "click": ("click", "clicked", "is_click", "is_clicked", "clicks"),
+    "label": ("label", "grade", "relevance", "relevance_label", "relevance_grade", "rel", "judgment", "judgement"),
+}
+"""The names by which a column is recognised, the surest first; case and punctuation do not count."""
+
+
+def guess(role: str, names: Iterable[str], *, taken: Iterable[str] = ()) -> str | None:
+    """The column whose usual name says what it is, if there is one that is not taken."""
+    free = {_plain(name): name for name in names if name not in set(taken)}
+    return next((free[_plain(usual)] for usual in USUAL[role] if _plain(usual) in free), None)
+
+
+def check_column(name: str, names: Sequence[str], *, what: str) -> None:
+    """Raise an `OptionError` that names the closest column and lists all unless there is a column of this name."""
+    if name not in names:
+        near = closest(name, names)
+        hint = f", did you mean {near!r}" if near else ""
+        raise OptionError(f"{what} has no column {name!r}{hint}; it has: {listed(names)}")
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that is most like this one, if any is; case and punctuation do not count.
+
+    >>> closest("Unit_Price", ["price", "unitprice"])
+    'unitprice'
+    """
+    folded = {_plain(each): each for each in names}
+    near = get_close_matches(_plain(name), folded, n=1)
+    return folded[near[0]] if near else None
+
+
+def listed(names: Sequence[str], *, most: int = 30) -> str:
+    """Names with commas between, the rest of many as a number."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())

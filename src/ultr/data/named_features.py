@@ -1,0 +1,150 @@
+"""Features of candidates matched by name to those that a ranker knows, so that no order of columns can deceive it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ultr.arrays import Floats
+from ultr.data.column_names import closest, listed
+from ultr.errors import DataError, MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SHOWN = 5
+"""Names in a message."""
+
+
+def match_features(
+    frame: object, names: Sequence[str], *, ids: Collection[str] = (), what: str = "the frame"
+) -> Floats:
+    """The features of a frame as float32 [rows, features], its columns matched by name and in the order of `names`.
+
+    Args:
+        frame: A mapping from names to columns, an Arrow table, or any frame that narwhals understands.
+        names: The features that the ranker knows, in its order.
+        ids: Columns that are no features, such as query, document and label.
+        what: What to call the frame in a message.
+
+    Raises:
+        DataError: A column is missing, unknown, there twice, no number or has no value somewhere.
+
+    >>> match_features({"age": [1, 2], "bm25": [0.5, 3.0]}, ["bm25", "age"]).tolist()
+    [[0.5, 1.0], [3.0, 2.0]]
+
+    """
+    table = arrow_table(frame, what=what)
+    given = [name for name in table.column_names if name not in ids]
+    column_order(given, names, what=what)
+    matrix = np.empty((len(table), len(names)), dtype=np.float32)
+    for number, name in enumerate(names):
+        matrix[:, number] = numbers(table[name], name, what=what)
+    return matrix
+
+
+def column_order(
+    given: Sequence[str], names: Sequence[str], *, what: str, way_out: str = "give them under these names"
+) -> list[int]:
+    """Where each of `names` is among the given ones; all of them must be there, once, and no others.
+
+    >>> column_order(["age", "bm25"], ["bm25", "age"], what="the frame")
+    [1, 0]
+    """
+    places = {name: place for place, name in enumerate(given)}
+    if len(places) < len(given):
+        twice = next(name for name in given if list(given).count(name) > 1)
+        raise DataError(f"{what} has several columns called {twice!r}; rename one of them")
+    missing = [name for name in names if name not in places]
+    unknown = [name for name in given if name not in set(names)]
+    if missing and not are_numbers(names) and are_numbers(given):
+        raise DataError(
+            f"{what} has numbered features, but the ranker knows its {len(names)} features by name "
+            f"({listed(names, most=_SHOWN)}), and numbers do not say which is which; "
+            "give a CSV or Parquet file with named columns"
+        )
+    if missing:
+        near = closest(missing[0], unknown)
+        hint = f"is it {near!r}, which the ranker does not know?" if near else way_out
+        raise DataError(
+            f"{what} lacks {len(missing)} of the {len(names)} features of the ranker: {_quoted(missing)}; {hint}"
+        )
+    if unknown:
+        raise DataError(
+            f"{what} has columns that the ranker does not know: {_quoted(unknown)}; leave out what is no feature of it"
+        )
+    return [places[name] for name in names]
+
+
+def are_numbers(names: Sequence[str]) -> bool:
+    """Whether features are only numbered, from 1, as those of SVMlight files are."""
+    return bool(names) and list(names) == [str(number) for number in range(1, len(names) + 1)]
+
+
+def numbers(
+    column: pyarrow.ChunkedArray, name: str, *, what: str, place: Callable[[int], str] = "row {}".format
+) -> Floats:
+    """A column of an Arrow table as finite float32; `place` says where the row of a number (from 1) is."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
+        raise DataError(f"column {name!r} of {what} has no value in {place(row)}; fill it in first")
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+        example = f", such as {column[0].as_py()!r}" if len(column) else ""
+        raise DataError(f"column {name!r} of {what} holds {kind}{example}, no numbers; leave it out or convert it")
+    with np.errstate(over="ignore"):
+        values: Floats = column.to_numpy().astype(np.float32)
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
+        raise DataError(f"column {name!r} of {what} is NaN, infinite or too large in {place(row)}; fill it in first")
+    return values
+
+
+def arrow_table(frame: object, *, what: str = "the frame") -> pyarrow.Table:
+    """A frame as an Arrow table; an Arrow table stays what it is, and needs no narwhals."""
+    import pyarrow
+
+    if isinstance(frame, pyarrow.Table):
+        return frame
+    columns = frame if isinstance(frame, Mapping) else _columns_of(frame, what=what)
+    arrays = {str(name): column for name, column in columns.items()}
+    if len(arrays) < len(columns):
+        raise DataError(f"{what} has several columns of one name; rename one of them")
+    try:
+        return pyarrow.table(arrays)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise DataError(f"{what} cannot be read as columns of equal length: {why}") from error
+
+
+def _columns_of(frame: Any, *, what: str) -> dict[Any, Any]:
+    import pyarrow
+
+    try:
+        import narwhals
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{what}, a {type(frame).__name__}, needs narwhals: pip install 'ultr[prepare]', or give an Arrow table"
+        ) from error
+    try:
+        known = narwhals.from_native(frame)
+        eager = known.collect() if isinstance(known, narwhals.LazyFrame) else known
+        return {name: column.to_arrow() for name, column in zip(eager.columns, eager.iter_columns(), strict=True)}
+    except TypeError as error:
+        raise OptionError(
+            f"{what} must be a frame (pandas, polars, Arrow) or a mapping from names to columns, "
+            f"got {type(frame).__name__}"
+        ) from error
+    except (pyarrow.ArrowException, narwhals.exceptions.NarwhalsError) as error:
+        why = " ".join(str(error).split())
+        raise DataError(f"{what} cannot be used: {why}; give each column a name and a type of its own") from error
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names], most=_SHOWN)
