@@ -40,3 +40,7 @@ class ExportError(UltrError, RuntimeError):
 
 class MissingExtraError(UltrError, ImportError):
     """The optional dependencies of a part of ultr are not installed."""
+
+
+class SeenDataWarning(UserWarning):
+    """Rankers are measured on data that they were, or may have been, trained on."""

@@ -70,6 +70,9 @@ def report(
         print_json(found.as_json() | {"page": str(target)})
         return
     typer.echo(found.summary)
+    if material.unseen is not None and not material.evaluations:
+        for sentence in material.unseen.remarks:
+            typer.echo(sentence)
     for sentence in material.missing:
         typer.echo(f"not shown: {sentence}")
     typer.echo(f"{target}")

@@ -11,11 +11,12 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.bias import ResampledPropensities, estimate_propensities
 from ultr.data.click_log import ClickLog
+from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
-from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
+from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import HELD_OUT, Scene, scene_of
+from ultr.experiments.run import Scene, scene_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -71,9 +72,13 @@ def is_default(contender: Contender) -> bool:
 def trial_of(outcomes: Sequence[Outcome]) -> Trial:
     """The trial of the rankers of one seed, fold and click setting."""
     scene = scene_of(outcomes[0].run)
-    trained, queries = scene.split()
+    trained, _ = scene.split()
     pages = simulate_more(trained, scene.splits.train, scene.model, share=HELD_OUT / (1 - HELD_OUT), seed=scene.seed)
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
+    unseen = unseen_part(rankers, scene.log)
+    if unseen.warnings:
+        raise DataError(f"the rankers of {outcomes[0].run} cannot be chosen by clicks: {'; '.join(unseen.warnings)}")
+    queries = unseen.log
     measure = outcomes[0].run.measures.index(MEASURE)
     criteria: dict[str, Scores] = {}
     chosen: dict[str, str] = {}

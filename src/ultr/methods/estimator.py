@@ -20,6 +20,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.methods import model_file
@@ -129,6 +130,7 @@ class Estimator(ABC):
         factors = _factors(data)
         shape = Shape(len(data.feature_names), tuple(len(levels) for _, levels in factors))
         network = self.build(shape, torch.Generator().manual_seed(int(self.seed)))
+        provenance = Provenance.of(data, validation)
         fingerprint = data.fingerprint()
         history = train(
             network,
@@ -146,6 +148,7 @@ class Estimator(ABC):
         self.factors_ = factors
         self.clicks_per_impression_ = float(lists.clicks.sum(dtype=np.float64) / lists.weights.sum())
         self.data_fingerprint_ = fingerprint
+        self.provenance_: Provenance | None = provenance
         self.history_ = history
         self.origin_: Origin | None = None
         return self
@@ -233,6 +236,7 @@ class Estimator(ABC):
                 factors=self.factors_,
                 clicks_per_impression=self.clicks_per_impression_,
                 data_fingerprint=self.data_fingerprint_,
+                provenance=self.provenance_,
                 history=self.history_,
                 choices=self.choices(),
                 origin=origin or self.origin_,
@@ -262,6 +266,7 @@ class Estimator(ABC):
         ranker.factors_ = tuple((factor.name, tuple(factor.levels)) for factor in manifest.factors)
         ranker.clicks_per_impression_ = manifest.clicks_per_impression
         ranker.data_fingerprint_ = manifest.data_fingerprint
+        ranker.provenance_ = manifest.provenance
         ranker.history_ = [Record(**record.model_dump()) for record in manifest.history]
         ranker.origin_ = manifest.origin
         return ranker

@@ -17,6 +17,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
@@ -82,6 +83,8 @@ class Manifest(_Strict):
     weights_digest: str = ""
     origin: Origin | None = None
     """None where nobody said."""
+    provenance: Provenance | None = None
+    """None in models of earlier versions."""
 
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
@@ -105,6 +108,7 @@ class Manifest(_Strict):
         history: Sequence[Record],
         choices: dict[str, Any] | None = None,
         origin: Origin | None = None,
+        provenance: Provenance | None = None,
     ) -> Manifest:
         """The manifest of a ranker; `save` adds what depends on the weights."""
         return cls(
@@ -129,6 +133,7 @@ class Manifest(_Strict):
             history=[HistoryRecord(**vars(record)) for record in history],
             choices=choices or {},
             origin=origin,
+            provenance=provenance,
         )
 
     def feature_scaling(self) -> FeatureScaling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,6 +17,7 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Lineage
 from ultr.errors import OptionError
 from ultr.losses import gaussian_loss, softmax_cross_entropy
 from ultr.methods.dimension import DIMENSIONS, Candidate, choose_dimension, hold_out
@@ -208,6 +209,9 @@ class Vectorization(Estimator):
         chosen, candidates = choose_dimension({each: ranker.click_shares for each, ranker in tried.items()}, held_out)
         learned = {name: value for name, value in vars(tried[chosen]).items() if name.endswith("_")}
         vars(self).update(learned | {"candidates_": candidates})
+        if held_out is not validation and self.provenance_ is not None:
+            chosen_by = (*self.provenance_.validation, Lineage.of(held_out))
+            self.provenance_ = replace(self.provenance_, validation=chosen_by)
         for path in paths.values():
             if path is not None and Team.of_environment().leads:
                 path.unlink(missing_ok=True)

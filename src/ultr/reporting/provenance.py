@@ -120,13 +120,18 @@ def misfits(material: Material) -> Sequence[str]:
     """A sentence where the log at hand is not the one that a model learned from."""
     if material.log is None:
         return []
-    others = [model.name for model in material.click_models if not material.trained_on_log(model)]
-    if not others:
-        return []
-    return [
-        f"{material.log_name} is not the log that {' and '.join(others)} learned from: its fingerprint is another. "
-        "What is said of the log below may not be what the model saw."
-    ]
+    others = [model for model in material.click_models if not material.trained_on_log(model)]
+    unknown = [model.name for model in others if model.manifest.provenance is None]
+    known = [model.name for model in others if model.name not in unknown]
+    doubt = "What is said of the log below may not be what the model saw."
+    told = []
+    if known:
+        told.append(
+            f"{material.log_name} is not the log that {' and '.join(known)} learned from: its fingerprint is another."
+        )
+    if unknown:
+        told.append(f"Whether {' and '.join(unknown)} learned from {material.log_name} is not recorded.")
+    return [*told, doubt] if told else []
 
 
 def _written(value: Any) -> str:

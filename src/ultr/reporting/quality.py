@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ultr.data.click_log import ClickLog
-from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
+from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, UnseenPart, click_fit, compare, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, Answer
 from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table
@@ -24,7 +23,7 @@ def quality(material: Material) -> Part:
         return _by_labels(material, material.evaluations)
     if material.unseen is None or not material.click_models:
         return Part("quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {})
-    return _by_clicks(material, *material.unseen)
+    return _by_clicks(material, material.unseen)
 
 
 def _by_labels(material: Material, found: dict[str, Evaluation]) -> Part:
@@ -81,10 +80,12 @@ def _gaps(material: Material, found: dict[str, Evaluation]) -> dict[str, float]:
     return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
 
 
-def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
+def _by_clicks(material: Material, unseen: UnseenPart) -> Part:
+    assert material.log is not None
     rows, numbers = [], {}
     for model in material.click_models:
-        fit, queries = click_fit(model.ranker, log), QueryLikelihoods.of(model.ranker, log)
+        fit = click_fit(model.ranker, material.log, unseen=unseen)
+        queries = QueryLikelihoods.of(model.ranker, unseen.log)
         likelihood = bootstrap_ratio(queries.list_totals, queries.clicks)
         rows.append(
             {
@@ -96,31 +97,35 @@ def _by_clicks(material: Material, log: ClickLog, part: str) -> Part:
         )
         numbers[model.name] = {"list_log_likelihood": vars(likelihood), "perplexity": fit.perplexity}
     text = (
-        f"There are no judged lists, so clicks must tell, on {part}. A click counts among the documents of its list; "
-        "higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it knows "
-        "the bias, so this alone does not prove a better ranking."
+        f"There are no judged lists, so clicks must tell, on {unseen.name}. A click counts among the documents of its "
+        "list; higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it "
+        "knows the bias, so this alone does not prove a better ranking."
     )
+    measured = {"compared_on": unseen.name, "warnings": unseen.warnings, "notes": unseen.notes, "clicks": numbers}
     rival = _rival(material)
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return Part("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
+        return Part("quality", replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
     tested = material.diagnosis
     found = compare(
         rival.ranker,
         material.subject.ranker,
-        log,
-        swaps=material.log,
+        material.log,
+        unseen=unseen,
         names=(rival.name, material.subject.name),
         assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
     return Part(
         "quality",
-        replace(section, advice=found.assumption.sentence, points=_points(answers, rival, material.subject)),
-        {
-            "compared_on": part,
-            "clicks": numbers,
+        replace(
+            section,
+            advice=" ".join([*unseen.remarks, found.assumption.sentence]),
+            points=_points(answers, rival, material.subject),
+        ),
+        measured
+        | {
             "against": rival.name,
             "answers": {
                 field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
