@@ -11,6 +11,7 @@
     └── MissingExtraError     a part of ultr whose optional dependencies are not installed
 
     UltrWarning               a result that is right, but not what one might take it for
+    └── SeenDataWarning       rankers measured on data that they were, or may have been, trained on
 
 Messages are one sentence: what is wrong, where, and what to do about it.
 """
@@ -56,3 +57,7 @@ class MissingExtraError(UltrError, ImportError):
 
 class UltrWarning(UserWarning):
     """A result is right, but not what one might take it for."""
+
+
+class SeenDataWarning(UltrWarning):
+    """Rankers are measured on data that they were, or may have been, trained on."""

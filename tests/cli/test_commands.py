@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,9 @@ from tests.cli.console import ultr
 
 from ultr.bias import SwapTable, click_rate_propensities, pivot
 from ultr.data.click_log import BiasFactor, ClickLog
-from ultr.methods import METHODS, load
+from ultr.methods import METHODS, ClickBaseline, load
 from ultr.methods.options import types
+from ultr.relevance import MLP
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
 
@@ -451,8 +453,53 @@ def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: P
 def test_models_trained_on_the_whole_log_are_not_compared_in_silence(swapped: Path, tmp_path: Path) -> None:
     train = ["train", "click", "--log", swapped / "log", "--steps", 3, "--set", "hidden=8", "--validate", "none"]
     ultr(*train, "--out", tmp_path / "all")
-    text = ultr("compare", tmp_path / "all", swapped / "raw", "--log", swapped / "log").stdout
-    assert "on which a model was trained: values and likelihoods are too good" in text
+    command = ["compare", tmp_path / "all", swapped / "raw", "--log", swapped / "log"]
+    lines = ultr(*command).stdout.splitlines()
+    told = f"{tmp_path / 'all'} was trained on this log, so numbers measured on it are too good; use another log"
+    assert lines[1:3] == ["Compared on all 300 queries of the log.", f"Warning: {told}."]
+    content = json.loads(ultr(*command, "--json").stdout)
+    assert (content["compared_on"], content["warnings"]) == ("all 300 queries of the log", [told])
+    measured = ultr("evaluate", tmp_path / "all", "--log", swapped / "log").stdout.splitlines()
+    assert measured[:2] == ["Measured on all 300 queries of the log.", f"Warning: {told}."]
+
+
+def test_models_of_a_part_of_the_log_are_compared_on_the_rest(swapped: Path, tmp_path: Path) -> None:
+    log = ClickLog.load(swapped / "log")
+    kept, held = log.split(0.2)
+    for name, data in (("one", kept), ("two", kept), ("nested", kept.split(0.25)[0])):
+        ClickBaseline(relevance=MLP(hidden=(4,), steps=3), seed=len(name)).fit(data).save(tmp_path / name)
+    compare = ["compare", tmp_path / "one", tmp_path / "two", "--log", swapped / "log"]
+    assert "\nCompared on the 60 queries of the log that neither model was trained on.\n" in ultr(*compare).stdout
+    held.save(tmp_path / "held")
+    kept.save(tmp_path / "kept")
+    alone = json.loads(ultr(*compare[:-1], tmp_path / "held", "--json").stdout)
+    assert alone["compared_on"] == "all 60 queries of the log, which neither model was trained on"
+    assert alone["answers"]["likelihood"] == json.loads(ultr(*compare, "--json").stdout)["answers"]["likelihood"]
+    evaluate = ["evaluate", tmp_path / "nested"]
+    whole, on_held, on_kept = (
+        json.loads(ultr(*evaluate, "--log", folder, "--json").stdout)
+        for folder in (swapped / "log", tmp_path / "held", tmp_path / "kept")
+    )
+    assert whole["measured_on"] == "the 120 queries of the log that the model was not trained on"
+    assert on_held["measured_on"] == "all 60 queries of the log, which the model was not trained on"
+    assert on_kept["measured_on"] == "the 60 queries of the log that the model was not trained on"
+    assert [each["warnings"] for each in (whole, on_held, on_kept)] == [[], [], []]
+
+
+def test_a_model_without_a_record_of_its_data_is_not_measured_in_silence(swapped: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(swapped / "raw", old)
+    manifest = json.loads((old / "manifest.json").read_text())
+    (old / "manifest.json").write_text(json.dumps(manifest | {"provenance": None}))
+    told = (
+        f"Warning: what {old} was trained on is not recorded, so numbers are too good if it was this log; train again "
+        "to have it recorded, or make sure that it was another log."
+    )
+    compared = ultr("compare", old, swapped / "vectors", "--log", swapped / "log").stdout.splitlines()
+    assert compared[1] == f"Compared on the 30 queries of the log that {swapped / 'vectors'} was not trained on."
+    assert compared[2] == told
+    measured = ultr("evaluate", old, "--log", swapped / "log").stdout.splitlines()
+    assert measured[:2] == ["Measured on all 300 queries of the log.", told]
 
 
 def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: Path) -> None:
@@ -467,13 +514,17 @@ def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: P
         ultr(*train, "--seed", 1, "--out", out.with_name(f"{by}-again"))
     compare = ["compare", "--log", tmp_path / "timed"]
     assert "the end of the log that neither" in ultr(*compare, tmp_path / "time", tmp_path / "time-again").stdout
-    assert "too good, use another log" in ultr(*compare, tmp_path / "time", tmp_path / "query").stdout
-    queries = len(np.unique(timed.queries))
+    text = ultr(*compare, tmp_path / "time", tmp_path / "query").stdout
+    common = timed.split(0.1, by="time")[1]
+    common = common.select(np.isin(common.queries, timed.split(0.1)[1].queries))
+    assert f"the {common.impressions.sum():,} pages of the log that neither" in text
+    text = ultr(*compare, tmp_path / "page", tmp_path / "page-again").stdout
+    assert "Warning: nothing of the log is left that neither model was trained on, so numbers measured" in text
     text = ultr(*compare, tmp_path / "query", tmp_path / "query-again").stdout
     held = [set(timed.split(0.1, seed=seed)[1].queries.tolist()) for seed in (0, 1)]
     both = len(held[0] & held[1])
-    assert f"the {both} queries of the log" in text if both else "too good" in text
-    assert 0 <= both < queries
+    assert f"the {both} queries of the log" in text if both else "nothing of the log is left" in text
+    assert 0 <= both < len(held[0])
 
 
 IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]

@@ -94,6 +94,21 @@ def test_a_log_that_is_gone_is_no_error(runs: Path, tmp_path: Path) -> None:
     assert "against raw: " in given
 
 
+def test_what_doubts_the_numbers_is_on_the_screen(runs: Path, tmp_path: Path) -> None:
+    ultr("train", "click", "--log", runs / "log", *TINY, "--validate", "none", "--out", tmp_path / "all")
+    command = ["report", tmp_path / "all", "--log", runs / "log"]
+    told = "all was trained on this log, so numbers measured on it are too good; use another log"
+    assert f"Warning: {told}." in ultr(*command).stdout.splitlines()
+    assert told in (tmp_path / "all" / "report.html").read_text(encoding="utf-8")
+    content = json.loads(ultr(*command, "--overwrite", "--json").stdout)
+    assert content["quality"]["warnings"] == [told]
+    chosen = "Note: clicks of this part chose the weights of model, so numbers may be a little too good."
+    shutil.copytree(runs / "model", tmp_path / "model")
+    manifest = tmp_path / "model" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"origin": None}))
+    assert chosen in ultr("report", tmp_path / "model", "--log", runs / "log").stdout.splitlines()
+
+
 def test_a_file_of_somebody_else_is_not_overwritten(runs: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.html"
     mine.write_text("<p>mine</p>")

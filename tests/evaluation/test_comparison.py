@@ -12,6 +12,7 @@ from ultr.clicks.position_based import PositionBased
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
@@ -47,6 +48,8 @@ def log_of(lists: JudgedLists, *, noise: float = 0.3, impressions: int = 40, see
 
 class By:
     """A ranker by one feature, which thinks that each document is clicked with one probability."""
+
+    provenance = Provenance()
 
     def __init__(self, feature: int, chance: float = 0.2) -> None:
         self.feature, self.chance = feature, chance

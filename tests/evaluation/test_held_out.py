@@ -8,6 +8,7 @@ import pytest
 from ultr.arrays import Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.provenance import Provenance
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import click_fit
@@ -18,6 +19,8 @@ from ultr.relevance import MLP
 
 class Uniform:
     """Every document of a list is as likely as the others, and half of the impressions click."""
+
+    provenance = Provenance()
 
     def click_shares(self, log: ClickLog) -> Doubles:
         return 1 / np.repeat(log.lengths, log.lengths)

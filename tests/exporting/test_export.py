@@ -253,7 +253,7 @@ def test_the_card_names_the_model_folder_it_came_from(
     ranker.save(tmp_path / "model")
     manifest = load_manifest(tmp_path / "model")
     card = Scorer.load(files["lists"]).card
-    assert (card.model_digest, card.data_fingerprint) == (manifest.weights_digest, manifest.data_fingerprint)
+    assert (card.model_digest, card.data_fingerprint) == (manifest.weights_digest, ranker.ranker_.data_fingerprint)
 
 
 def test_a_ranker_exports_itself(ranker: Vectorization, files: dict[str, Path], tmp_path: Path) -> None:

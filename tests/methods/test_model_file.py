@@ -39,7 +39,7 @@ def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -
     assert manifest["options"]["relevance"]["hidden"] == [8]
     assert manifest["feature_names"] == list(small_log.feature_names)
     assert manifest["scaling"]["minimum"] == small_log.features.min(axis=0).tolist()
-    assert manifest["data_fingerprint"] == small_log.fingerprint()
+    assert manifest["provenance"]["data"][0]["fingerprint"] == small_log.fingerprint()
     assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python", "threads", "processes"}
     positions = [str(i + 1) for i in range(10)]
     assert manifest["factors"] == [{"name": "position", "levels": positions, "column": 0, "by_page": False}]

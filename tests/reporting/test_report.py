@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ultr.reporting import Model, Report, ReportInputs, models_of, report
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.orders import most_moved
 from ultr.reporting.provenance import provenance
+from ultr.reporting.quality import quality
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,24 @@ def test_a_log_that_is_not_that_of_the_training_is_told(tmp_path: Path) -> None:
     wrong = provenance(ReportInputs(models, log=other, log_name="half"))
     assert "half is not the log that vectors learned from" in wrong.section.advice
     assert wrong.numbers["log_is_that_of"] == []
+
+
+def test_a_model_without_a_record_of_its_data_is_doubted_on_the_page(tmp_path: Path) -> None:
+    new, old = saved(tmp_path, "vectors", "raw")
+    old = replace(old, manifest=old.manifest.model_copy(update={"provenance": None}))
+    old = replace(old, ranker=replace(old.ranker, provenance=None))
+    material = ReportInputs((new, old), log=log(), log_name="the log")
+    told = provenance(material).section.advice
+    assert "Whether raw learned from the log is not recorded. What is said of the log below" in told
+    assert "is not the log that" not in told
+    part = quality(replace(material, draws=19))
+    assert "on the 6 queries of the log that vectors was not trained on." in part.section.text
+    warning = "what raw was trained on is not recorded, so numbers are too good if it was this log; train again to have"
+    assert part.section.advice.startswith(f"Warning: {warning}")
+    assert part.numbers["warnings"][0].startswith(warning)
+    assert part.numbers["notes"] == (
+        "clicks of this part chose the weights of vectors, so numbers may be a little too good",
+    )
 
 
 def test_without_log_and_labels_a_page_says_what_is_missing(tmp_path: Path) -> None:

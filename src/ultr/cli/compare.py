@@ -48,7 +48,7 @@ def compare(
     """
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import compare as compare_rankers
-    from ultr.evaluation.unseen import unseen
+    from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
 
     if weighting == "doubly-robust":
@@ -56,25 +56,24 @@ def compare(
     names = str(a), str(b)
     rankers = [load(path) for path in (a, b)]
     clicks = ClickLog.load(log)
-    part, note = unseen(rankers, clicks)
     comparison = compare_rankers(
         rankers[0],
         rankers[1],
-        part,
+        clicks,
         propensities=_propensities(propensities, estimator, clicks),
         estimator="all-pairs" if estimator in {None, "click-rate"} else str(estimator),
-        swaps=clicks,
         weighting=weighting,
         utility=utility,
         names=names,
+        unseen=unseen_part(dict(zip(names, rankers, strict=True)), clicks),
         seed=seed,
     )
     if json:
         from ultr.cli.output import print_json
 
-        print_json({"log": str(log), "a": names[0], "b": names[1], "compared_on": note} | _content(comparison))
+        print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison))
     else:
-        _print(comparison, note=note, names=names)
+        _print(comparison, names=names)
 
 
 def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Sequence[float] | Doubles | None:
@@ -94,13 +93,14 @@ def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Se
     return read_propensities(path)
 
 
-def _print(comparison: Comparison, *, note: str, names: tuple[str, str]) -> None:
+def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
     from ultr.cli.output import print_table
     from ultr.evaluation.comparison import QUESTIONS
 
     a, b = names
     typer.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
-    typer.echo(f"Compared on {note}.")
+    for sentence in (f"Compared on {comparison.unseen.name}.", *comparison.unseen.remarks):
+        typer.echo(sentence)
     typer.echo(comparison.assumption.sentence)
     if comparison.values:
         rows = [
@@ -136,6 +136,9 @@ def _content(comparison: Comparison) -> dict[str, Any]:
 
     theta = comparison.propensities
     return {
+        "compared_on": comparison.unseen.name,
+        "warnings": comparison.unseen.warnings,
+        "notes": comparison.unseen.notes,
         "propensities": None if theta is None else theta.tolist(),
         "one_propensity_for_each_position": vars(comparison.assumption),
         "values": {

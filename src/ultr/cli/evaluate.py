@@ -22,7 +22,10 @@ def evaluate(
     ] = None,
     fold: options.Fold = 1,
     part: options.Part = "test",
-    log: Annotated[Path | None, typer.Option(help="A held-out click log, in place of or beside labels.")] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="A click log, in place of or beside labels. What a model was trained on is left out."),
+    ] = None,
     measures: Annotated[
         str, typer.Option(help="Comma-separated: nDCG@k, MRR, MAP, ERR@k, ARP, P@k.")
     ] = "nDCG@1,nDCG@3,nDCG@5,nDCG@10",
@@ -100,10 +103,11 @@ def _on_labels(
 def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[str, Any]:
     from ultr.cli.output import print_table
     from ultr.data.click_log import ClickLog
-    from ultr.evaluation import click_fit
+    from ultr.evaluation import click_fit, unseen_part
 
     clicks = ClickLog.load(log)
-    fits = {name: click_fit(ranker, clicks) for name, ranker in rankers.items()}
+    unseen = unseen_part(rankers, clicks)
+    fits = {name: click_fit(ranker, clicks, unseen=unseen) for name, ranker in rankers.items()}
     if not as_json:
         rows = [
             {
@@ -114,6 +118,8 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
             }
             for name, fit in fits.items()
         ]
+        for sentence in (f"Measured on {unseen.name}.", *unseen.remarks):
+            typer.echo(sentence)
         print_table(rows, title=f"clicks in {log}")
         by_position = zip(*(fit.perplexity_by_position for fit in fits.values()), strict=True)
         rows = [
@@ -125,5 +131,8 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
         "clicks": {
             name: vars(fit) | {"perplexity_by_position": fit.perplexity_by_position.tolist()}
             for name, fit in fits.items()
-        }
+        },
+        "measured_on": unseen.name,
+        "warnings": unseen.warnings,
+        "notes": unseen.notes,
     }

@@ -72,6 +72,9 @@ def report(
         print_json(found.as_json() | {"page": str(target)})
         return
     typer.echo(found.summary)
+    if inputs.unseen is not None and not inputs.evaluations:
+        for sentence in inputs.unseen.remarks:
+            typer.echo(sentence)
     for sentence in inputs.missing:
         typer.echo(f"not shown: {sentence}")
     typer.echo(f"{target}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,11 @@ from ultr.data.gathering import gather, take
 from ultr.data.grades import Grades as Grades
 from ultr.data.log_checks import check_log
 from ultr.data.log_folder import FORMAT, Levels, Manifest, read_array, read_manifest
-from ultr.data.log_splits import split_pages, split_queries, split_time
+from ultr.data.log_splits import lists_held_out, pages_held_out, with_counts
+from ultr.data.split import HELD_OUT, SPLITS, Split
 from ultr.errors import DataError
 from ultr.files import new_folder, write_json
 
-SPLITS = ("query", "page", "time")
 _ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
 
 
@@ -99,6 +100,8 @@ class ClickLog:
     """The time at which each period begins."""
     grades: Grades | None = None
     """The judge's label of each document, a row of `features`; None = there are none."""
+    splits: tuple[Split, ...] = ()
+    """How this log was cut out of larger ones, from the first log down; no part of the fingerprint."""
 
     def __post_init__(self) -> None:
         check_log(self)
@@ -209,6 +212,10 @@ class ClickLog:
 
         Large arrays are put into temporary files without a name, so that they take no memory of their own.
         """
+        return self.part(lists, (*self.splits, Split(self.fingerprint(), "selection")))
+
+    def part(self, lists: Integers | Mask, splits: tuple[Split, ...]) -> ClickLog:
+        """The same as `select`, for those who know how the lists were cut out."""
         chosen = ragged.chosen(lists)
         rows = (self.documents, self.clicks, *(factor.values for factor in self.factors))
         offsets, (documents, clicks, *values) = gather(rows, chosen, self.offsets)
@@ -225,9 +232,10 @@ class ClickLog:
             queries=take(self.queries, chosen),
             pair_clicks=pair_clicks,
             periods=None if self.periods is None else take(self.periods, chosen),
+            splits=splits,
         )
 
-    def split(self, held_out: float = 0.1, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
+    def split(self, held_out: float = HELD_OUT, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
         """The log without a share of its queries, pages or time, and that share.
 
         By `query`, no query is on both sides. By `page`, each impression is put aside with chance `held_out`, so that
@@ -235,14 +243,18 @@ class ClickLog:
         each document's clicks are shared out on their own: out of n pages with c clicks, m pages get a hypergeometric
         number of them. That is exact for each document, but not for pairs of them, so a log with `pair_clicks` is
         refused. By `time`, the last periods are put aside, as many whole ones as come nearest to that share of the
-        impressions, at least one and not all; nothing is drawn.
+        impressions, at least one and not all; nothing is drawn. Both parts know how they were cut out (`splits`).
         """
         checks.share("held_out", held_out)
-        if checks.one_of("by", by, SPLITS) == "page":
-            return split_pages(self, held_out, seed=seed)
-        if by == "time":
-            return split_time(self, held_out)
-        return split_queries(self, held_out, seed=seed)
+        # Nothing is drawn by time, so splits with two seeds are one.
+        drawn_with = 0 if checks.one_of("by", by, SPLITS) == "time" else int(seed)
+        split = Split(self.fingerprint(), by, float(held_out), drawn_with)  # type: ignore[arg-type]
+        kept, held = (*self.splits, split), (*self.splits, split.opposite)
+        if by == "page":
+            aside, left, taken = pages_held_out(self, held_out, seed=seed)
+            return with_counts(self, self.impressions - aside, left, kept), with_counts(self, aside, taken, held)
+        lists = lists_held_out(self, held_out, by=by, seed=seed)
+        return self.part(~lists, kept), self.part(lists, held)
 
     def collapse(self) -> ClickLog:
         """Sum the rows that show the same documents under the same bias factors to the same query in one period."""
@@ -260,7 +272,7 @@ class ClickLog:
             dtype=np.int64,
         )
         firsts = np.unique(target, return_index=True)[1]
-        merged = self.select(firsts)
+        merged = self.part(firsts, self.splits)
         clicks, impressions = np.zeros_like(merged.clicks), np.zeros_like(merged.impressions)
         np.add.at(clicks, ragged.rows_of(target, merged.offsets), self.clicks)
         np.add.at(impressions, target, self.impressions)
@@ -307,6 +319,7 @@ class ClickLog:
             pair_clicks=self.pair_clicks is not None,
             period_names=None if self.periods is None else self.period_names,
             grades=None if self.grades is None else self.grades.levels,
+            splits=self.splits,
         )
         write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
 
@@ -330,6 +343,7 @@ class ClickLog:
                 factors=factors,
                 feature_names=manifest.feature_names,
                 period_names=manifest.period_names or (),
+                splits=manifest.splits,
                 grades=None if values is None else Grades(values, manifest.grades or ()),
                 **arrays,
             )
@@ -337,7 +351,11 @@ class ClickLog:
             raise DataError(f"{folder}: {error}") from error
 
     def fingerprint(self) -> str:
-        """A short name for the exact content."""
+        """A short name for the exact content; it is computed once, so arrays must not be changed in place."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         values = [factor.values for factor in self.factors]
         names = [np.array([factor.name, *factor.levels]) for factor in self.factors]
         arrays = [getattr(self, name) for name in _ARRAYS]

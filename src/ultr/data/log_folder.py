@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ultr.data.split import Split
 from ultr.errors import DataError
 from ultr.files import read_json
 
@@ -33,6 +34,7 @@ class Manifest(BaseModel):
     pair_clicks: bool = False
     period_names: tuple[str, ...] | None = None
     grades: tuple[str, ...] | None = None
+    splits: tuple[Split, ...] = ()
 
 
 def read_manifest(folder: Path) -> Manifest:

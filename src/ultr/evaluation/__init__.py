@@ -6,6 +6,7 @@ from ultr.evaluation.counterfactual import CounterfactualValue, Valuation, count
 from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import ClickFit, QueryLikelihoods, click_fit
 from ultr.evaluation.judged import Evaluation, evaluate, gap_closed
+from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 
 __all__ = [
     "Answer",
@@ -17,10 +18,12 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "QueryLikelihoods",
+    "UnseenPart",
     "Valuation",
     "click_fit",
     "compare",
     "counterfactual_value",
     "evaluate",
     "gap_closed",
+    "unseen_part",
 ]

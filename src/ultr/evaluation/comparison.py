@@ -18,6 +18,7 @@ from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.log_splits import pages_held_out, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
@@ -25,6 +26,7 @@ from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import Ranker
 from ultr.evaluation.placement import AsShown, Placement, Ranking
+from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
 
 CANNOT_TELL = "cannot tell"
@@ -84,6 +86,8 @@ class Comparison:
     """[positions], those that the values are built on; None where they are not identified."""
     assumption: Assumption
     """Whether one propensity for each position describes the log at all."""
+    unseen: UnseenPart
+    """The part of the log that the rankers were compared on, with what must be said about it."""
 
 
 def compare(
@@ -100,15 +104,18 @@ def compare(
     candidates: Candidates | None = None,
     names: tuple[str, str] = ("A", "B"),
     assumption: Assumption | None = None,
+    unseen: UnseenPart | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Comparison:
-    """Is ranker `b` better than `a`, and than raw clicks? `log` must not be one that they were trained on.
+    """Is ranker `b` better than `a`, and than raw clicks? By the part of `log` that neither was trained on.
 
+    Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
     ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
-    Intervals are bootstrapped over queries. `assumption` is for those who have tested the log already. `weighting`,
-    `utility`, `relevance` and `candidates` are those of `counterfactual_value`.
+    Intervals are bootstrapped over queries. `assumption` and `unseen` are for those who have tested the log and looked
+    for its unseen part already. `weighting`, `utility`, `relevance` and `candidates` are those of
+    `counterfactual_value`.
     """
     checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
     checks.one_of("weighting", weighting, WEIGHTINGS)
@@ -117,19 +124,24 @@ def compare(
         raise DataError("swaps must come from a log with the query ids of the log that rankers are compared on")
     if names[0] == names[1]:
         raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
+    swaps = log if swaps is None else swaps
+    unseen = unseen_part(dict(zip(names, (a, b), strict=True)), log).warn() if unseen is None else unseen
+    log = unseen.log
     _check(a, b, log)
     if assumption is None:
-        assumption = Assumption.of_log(log if swaps is None else swaps, seed=seed)
+        assumption = Assumption.of_log(swaps, seed=seed)
     likelihoods = _likelihood_answers(a, b, log, names=names, level=level, seed=seed)
     known: Doubles | ResampledPropensities
     try:
         if propensities is None:
-            known = ResampledPropensities.of_log(log if swaps is None else swaps, estimator, seed=seed)
+            known = ResampledPropensities.of_log(swaps, estimator, seed=seed)
         else:
             known = np.asarray(propensities, dtype=np.float64)
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
-        return Comparison(unknown, unknown, unknown, *likelihoods, values={}, propensities=None, assumption=assumption)
+        return Comparison(
+            unknown, unknown, unknown, *likelihoods, values={}, propensities=None, assumption=assumption, unseen=unseen
+        )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     trial = _Trial(log, valuation, known, level=level, seed=seed)
@@ -152,6 +164,7 @@ def compare(
         values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},
         propensities=theta,
         assumption=assumption,
+        unseen=unseen,
     )
 
 
@@ -270,8 +283,10 @@ def _beside_raw_clicks(
     On the pages that they come from, click rates would win by the chance in the very clicks that they are judged by.
     """
     shown = Candidates.shown(log) if candidates is None else candidates
-    halves = replace(log, pair_clicks=None).split(0.5, by="page", seed=seed)
-    parts = [Evidence.of(half, shown) for half in halves]
+    plain = replace(log, pair_clicks=None)
+    aside, left, taken = pages_held_out(plain, 0.5, seed=seed)
+    halves = (log.impressions - aside, left), (aside, taken)
+    parts = [Evidence.of(with_counts(plain, *half, ()), shown) for half in halves]
     rankers: list[tuple[Placement, Evidence]] = [(_ranking(ranker, part), part) for part in parts]
     raw: list[tuple[Placement, Evidence]] = []
     for part, other in zip(parts, reversed(parts), strict=True):

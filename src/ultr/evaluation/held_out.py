@@ -12,6 +12,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
+from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics import Interval, bootstrap_ratio, list_log_likelihood, list_log_likelihoods, log_likelihoods
 
 
@@ -40,8 +41,13 @@ class ClickFit:
     perplexity_by_position: Doubles
 
 
-def click_fit(ranker: ClickPredictor, log: ClickLog) -> ClickFit:
-    """How well a ranker predicts the clicks of a log it was not trained on."""
+def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | None = None) -> ClickFit:
+    """How well a ranker predicts the clicks of the part of a log that it was not trained on.
+
+    Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why. `unseen` is for those who
+    have looked for that part already.
+    """
+    log = (unseen_part({"the ranker": ranker}, log).warn() if unseen is None else unseen).log
     if not log.clicks.any():
         raise DataError("the log has no click to predict; evaluate on one that has")
     probabilities, shares = ranker.click_probabilities(log), ranker.click_shares(log)

@@ -11,11 +11,12 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.bias import ResampledPropensities, estimate_propensities
 from ultr.data.click_log import ClickLog
+from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
-from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
+from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import HELD_OUT, SimulatedData, data_of
+from ultr.experiments.run import SimulatedData, data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -71,9 +72,13 @@ def is_default(contender: Contender) -> bool:
 def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
     """All criteria on the rankers of one seed, fold and click setting."""
     shared = data_of(outcomes[0].run)
-    trained, queries = shared.split()
+    trained, _ = shared.split()
     pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=shared.seed)
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
+    unseen = unseen_part(rankers, shared.log)
+    if unseen.warnings:
+        raise DataError(f"the rankers of {outcomes[0].run} cannot be chosen by clicks: {'; '.join(unseen.warnings)}")
+    queries = unseen.log
     measure = outcomes[0].run.measures.index(MEASURE)
     criteria: dict[str, Scores] = {}
     chosen: dict[str, str] = {}

@@ -27,9 +27,6 @@ from ultr.seeding import generator
 from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
 
-HELD_OUT = 0.1
-"""The share of the queries whose clicks choose the weights where labels may not."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -125,7 +122,7 @@ class SimulatedData:
 
     def split(self) -> tuple[ClickLog, ClickLog]:
         """Training part and held-out part of the log, where clicks choose the weights."""
-        return self.log.split(HELD_OUT, seed=self.seed)
+        return self.log.split(seed=self.seed)
 
     def randomised_propensities(self) -> Doubles:
         """Propensities from a second log whose rankings are random."""

@@ -10,13 +10,12 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
 from ultr.metrics import list_log_likelihoods, paired_lead, smallest_not_beaten
 
 DIMENSIONS = (1, 2, 3, 4, 5)
 """What is tried, as in the paper."""
-HELD_OUT = 0.1
-"""The share of the log that chooses where there is no log to validate on."""
 LEAST = 1e-4
 """A lead in log-likelihood a click up to this is luck of training: in a large log, even that is beyond noise."""
 FEWEST_QUERIES = 20
@@ -39,8 +38,8 @@ class Candidate:
 def hold_out(log: ClickLog, *, seed: int) -> tuple[ClickLog, ClickLog]:
     """What is trained on and what chooses: other queries, or other pages where there are few queries."""
     if HELD_OUT * len(np.unique(log.queries)) >= FEWEST_QUERIES:
-        return log.split(HELD_OUT, seed=seed)
-    return replace(log, pair_clicks=None).split(HELD_OUT, by="page", seed=seed)
+        return log.split(seed=seed)
+    return replace(log, pair_clicks=None).split(by="page", seed=seed)
 
 
 def choose_dimension(

@@ -18,6 +18,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
 from ultr.methods.factors import Factor, factors_of, same_levels
@@ -158,7 +159,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
             factors=factors,
             learned_factors=tuple(factor.name for factor in learned),
             clicks_per_impression=float(lists.clicks.sum(dtype=np.float64) / lists.impressions.sum()),
-            data_fingerprint=fingerprint,
+            provenance=Provenance.of(data, validation),
             history=tuple(history),
             sample=sample_of(data),
         )

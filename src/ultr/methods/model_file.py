@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
+from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
@@ -55,8 +56,6 @@ class Manifest(_Strict):
     scaling: Scaling
     factors: list[Factor]
     clicks_per_impression: FiniteFloat
-    data_fingerprint: str
-    """Names the exact training data."""
     versions: dict[str, str]
     history: list[Record]
     choices: dict[str, Any]
@@ -66,6 +65,8 @@ class Manifest(_Strict):
     weights_digest: str
     origin: Origin | None = None
     """Command and files that it was trained with; None if unknown."""
+    provenance: Provenance | None = None
+    """The data that it was trained on, and how they were cut out of larger logs."""
 
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
@@ -88,7 +89,6 @@ class Manifest(_Strict):
             ),
             factors=list(ranker.factors),
             clicks_per_impression=ranker.clicks_per_impression,
-            data_fingerprint=ranker.data_fingerprint,
             versions={
                 "ultr": __version__,
                 "torch": torch.__version__,
@@ -102,6 +102,7 @@ class Manifest(_Strict):
             tensors={name: list(value.shape) for name, value in tensors.items()},
             weights_digest=_digest(tensors),
             origin=ranker.origin,
+            provenance=ranker.provenance,
         )
 
     def feature_scaling(self) -> FeatureScaling:

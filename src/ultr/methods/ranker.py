@@ -17,6 +17,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, OptionError
 from ultr.methods.factors import Factor, same_levels
@@ -50,8 +51,6 @@ class Ranker(Generic[ObjectiveT]):
     """Names of those that the method could learn."""
     clicks_per_impression: float
     """Clicks per impression of the training log."""
-    data_fingerprint: str
-    """Names the exact training data."""
     history: Sequence[Record] = ()
     """The learning curve."""
     choices: Mapping[str, Any] = field(default_factory=dict)
@@ -60,6 +59,8 @@ class Ranker(Generic[ObjectiveT]):
     """A few lists of the training data, to check exports on."""
     origin: Origin | None = None
     """Command and files that it was trained with; None if unknown."""
+    provenance: Provenance | None = None
+    """The data that it was trained on, and how they were cut out of larger logs; None if unknown."""
 
     @staticmethod
     def load(folder: str | Path) -> Ranker:
@@ -79,6 +80,11 @@ class Ranker(Generic[ObjectiveT]):
         from ultr.exporting.export import export
 
         return export(self, path, **options)
+
+    @property
+    def data_fingerprint(self) -> str:
+        """The name of the exact training data; empty if unknown."""
+        return self.provenance.data[0].fingerprint if self.provenance is not None else ""
 
     @property
     def objective(self) -> ObjectiveT:

@@ -70,9 +70,9 @@ def load(folder: str | Path) -> Ranker:
         factors=tuple(manifest.factors),
         learned_factors=tuple(factor.name for factor in learned),
         clicks_per_impression=manifest.clicks_per_impression,
-        data_fingerprint=manifest.data_fingerprint,
         history=tuple(manifest.history),
         choices=manifest.choices,
         sample=load_sample(folder, names),
         origin=manifest.origin,
+        provenance=manifest.provenance,
     )

@@ -16,6 +16,7 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Lineage
 from ultr.errors import OptionError
 from ultr.losses import gaussian_loss
 from ultr.methods.dimension import DIMENSIONS, Candidate, choose_dimension, hold_out
@@ -221,8 +222,12 @@ class Vectorization(Estimator[VectorObjective]):
         for path in paths.values():
             if path is not None and ProcessGroup.of_environment().leads:
                 path.unlink(missing_ok=True)
+        ranker = tried[chosen]
         choices = {"dimension": chosen, "candidates": [vars(candidate) for candidate in candidates]}
-        return replace(tried[chosen], choices=choices)
+        if held_out is validation or ranker.provenance is None:
+            return replace(ranker, choices=choices)
+        chosen_by = (*ranker.provenance.validation, Lineage.of(held_out))
+        return replace(ranker, choices=choices, provenance=replace(ranker.provenance, validation=chosen_by))
 
     def title(self) -> str:
         """Class and dimension, for the progress bar."""

@@ -77,7 +77,7 @@ def assemble(
     )
     if pairs is not None:
         log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
-    return log.select(_canonical(log))
+    return log.part(_canonical(log), ())
 
 
 def _collapsed(

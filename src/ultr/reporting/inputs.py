@@ -11,8 +11,8 @@ from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.diagnosis import Diagnosis, diagnose
-from ultr.evaluation import Evaluation, evaluate
-from ultr.evaluation.unseen import held_out, unseen
+from ultr.evaluation import Evaluation, UnseenPart, evaluate, unseen_part
+from ultr.evaluation.unseen_part import trained_on
 from ultr.metrics import PairedTest
 from ultr.reporting.model import Model
 
@@ -66,9 +66,10 @@ class ReportInputs:
         return [model for model in self.models if model.ranker.factors]
 
     @cached_property
-    def unseen(self) -> tuple[ClickLog, str] | None:
-        """The part of the log that none of the models was trained on, and what to call it; None without a log."""
-        return None if self.log is None else unseen([model.ranker for model in self.click_models], self.log)
+    def unseen(self) -> UnseenPart | None:
+        """The part of the log that none of the models was trained on; None without a log."""
+        rankers = {model.name: model.ranker for model in self.click_models}
+        return None if self.log is None else unseen_part(rankers, self.log)
 
     @cached_property
     def scores(self) -> Doubles:
@@ -85,12 +86,4 @@ class ReportInputs:
 
     def trained_on_log(self, model: Model) -> bool:
         """True if this is the log that a model learned from, whole or without what was held out."""
-        if self.log is None:
-            return False
-        whole = model.manifest.data_fingerprint == self._fingerprint
-        return whole or held_out(model.ranker, self.log) is not None
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        assert self.log is not None
-        return self.log.fingerprint()
+        return self.log is not None and trained_on(model.ranker, self.log)

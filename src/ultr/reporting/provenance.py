@@ -85,7 +85,7 @@ def facts_of(model: Model) -> dict[str, str]:
         facts["learned from"] = "" if source is None else found_from(model.folder, source)
         chosen = "held-out clicks" if origin.validation == "clicks" else origin.validation
         facts["weights chosen by"] = f"{chosen}, by {origin.hold_out}" if origin.hold_out else chosen
-    facts["training data"] = manifest.data_fingerprint[:SHORT]
+    facts["training data"] = model.ranker.data_fingerprint[:SHORT]
     facts["weights"] = manifest.weights_digest[:SHORT]
     return facts | {
         f"version of {name}" if name != "threads" else name: text for name, text in manifest.versions.items()
@@ -105,7 +105,7 @@ def differences(inputs: ReportInputs, second: Model) -> ReportSection:
         tables.append(Table("what is the same", same, folded=True))
     data = (
         "They learned from the same data."
-        if first.manifest.data_fingerprint == second.manifest.data_fingerprint
+        if first.ranker.data_fingerprint == second.ranker.data_fingerprint
         else "They learned from different data."
     )
     if not rows:
@@ -156,13 +156,18 @@ def misfits(inputs: ReportInputs) -> Sequence[str]:
     """A sentence where the log at hand is not the one that a model learned from."""
     if inputs.log is None:
         return []
-    others = [model.name for model in inputs.click_models if not inputs.trained_on_log(model)]
-    if not others:
-        return []
-    return [
-        f"{inputs.log_name} is not the log that {' and '.join(others)} learned from: its fingerprint is another. "
-        "What is said of the log below may not be what the model saw."
-    ]
+    others = [model for model in inputs.click_models if not inputs.trained_on_log(model)]
+    unknown = [model.name for model in others if model.manifest.provenance is None]
+    known = [model.name for model in others if model.name not in unknown]
+    doubt = "What is said of the log below may not be what the model saw."
+    told = []
+    if known:
+        told.append(
+            f"{inputs.log_name} is not the log that {' and '.join(known)} learned from: its fingerprint is another."
+        )
+    if unknown:
+        told.append(f"Whether {' and '.join(unknown)} learned from {inputs.log_name} is not recorded.")
+    return [*told, doubt] if told else []
 
 
 def _written(value: Any) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 
-from ultr.data.click_log import ClickLog
-from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, click_fit, compare, gap_closed
+from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, UnseenPart, click_fit, compare, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, Answer
 from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table, model_figures
@@ -25,7 +24,7 @@ def quality(inputs: ReportInputs) -> ReportSection:
         return ReportSection(
             "quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {}
         )
-    return _by_clicks(inputs, *inputs.unseen)
+    return _by_clicks(inputs, inputs.unseen)
 
 
 def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSection:
@@ -82,10 +81,12 @@ def _gaps(inputs: ReportInputs, found: dict[str, Evaluation]) -> dict[str, float
     return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
 
 
-def _by_clicks(inputs: ReportInputs, log: ClickLog, part: str) -> ReportSection:
+def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
+    assert inputs.log is not None
     rows, numbers = [], {}
     for model in inputs.click_models:
-        fit, queries = click_fit(model.ranker, log), QueryLikelihoods.of(model.ranker, log)
+        fit = click_fit(model.ranker, inputs.log, unseen=unseen)
+        queries = QueryLikelihoods.of(model.ranker, unseen.log)
         likelihood = bootstrap_ratio(queries.list_totals, queries.clicks)
         rows.append(
             {
@@ -97,31 +98,35 @@ def _by_clicks(inputs: ReportInputs, log: ClickLog, part: str) -> ReportSection:
         )
         numbers[model.name] = {"list_log_likelihood": vars(likelihood), "perplexity": fit.perplexity}
     text = (
-        f"There are no judged lists, so clicks must tell, on {part}. A click counts among the documents of its list; "
-        "higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it knows "
-        "the bias, so this alone does not prove a better ranking."
+        f"There are no judged lists, so clicks must tell, on {unseen.name}. A click counts among the documents of its "
+        "list; higher is better, and a perplexity of 1 would be perfect. A model may predict clicks well because it "
+        "knows the bias, so this alone does not prove a better ranking."
     )
+    measured = {"compared_on": unseen.name, "warnings": unseen.warnings, "notes": unseen.notes, "clicks": numbers}
     rival = _rival(inputs)
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return ReportSection("quality", replace(section, advice=advice), {"compared_on": part, "clicks": numbers})
+        return ReportSection("quality", replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
     tested = inputs.diagnosis
     found = compare(
         rival.ranker,
         inputs.subject.ranker,
-        log,
-        swaps=inputs.log,
+        inputs.log,
+        unseen=unseen,
         names=(rival.name, inputs.subject.name),
         assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
     return ReportSection(
         "quality",
-        replace(section, advice=found.assumption.sentence, points=_points(answers, rival, inputs.subject)),
-        {
-            "compared_on": part,
-            "clicks": numbers,
+        replace(
+            section,
+            advice=" ".join([*unseen.remarks, found.assumption.sentence]),
+            points=_points(answers, rival, inputs.subject),
+        ),
+        measured
+        | {
             "against": rival.name,
             "answers": {
                 field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}

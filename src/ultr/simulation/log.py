@@ -97,7 +97,7 @@ def simulate_more(log: ClickLog, judged: JudgedLists, model: ClickModel, *, shar
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
     counts = model.counts(labels, each, generator(seed, "more clicks"), max_label=judged.max_label)
     clicks = counts[ragged.mask(log.offsets, width=model.positions)]
-    return replace(log, impressions=each, clicks=clicks, pair_clicks=None)
+    return replace(log, impressions=each, clicks=clicks, pair_clicks=None, splits=())
 
 
 def _draw_sessions(
