@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
