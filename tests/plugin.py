@@ -29,12 +29,18 @@ class Eager(IndependentClicks):
 
 
 def install(
-    folder: Path, *, code: str = EAGER, package: str = "eager_clicks", entry: str = "eager", value: str = ""
+    folder: Path,
+    *,
+    code: str = EAGER,
+    package: str = "eager_clicks",
+    group: str = "ultr.click_models",
+    entry: str = "eager",
+    value: str = "",
 ) -> None:
-    """Put a package with one click model into a folder, as an installer does."""
+    """Put a package with one member of an open family into a folder, as an installer does."""
     (folder / package).mkdir(parents=True)
     (folder / package / "__init__.py").write_text(code)
     metadata = folder / f"{package}-1.2.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.2\n")
-    (metadata / "entry_points.txt").write_text(f"[ultr.click_models]\n{entry} = {value or f'{package}:Eager'}\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value or f'{package}:Eager'}\n")

@@ -27,7 +27,7 @@ def methods(
     from ultr.relevance.registry import KINDS
 
     if method is None:
-        rows = [_row(kind) for kind in METHODS.values()]
+        rows = [_row(METHODS[name]) for name in METHODS]
         if json:
             print_json(rows)
         else:

@@ -6,7 +6,7 @@ from ultr.methods.dla import DLA
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.pair_debias import PairDebias
-from ultr.methods.registry import METHODS, load, method
+from ultr.methods.registry import METHODS, load, method, register
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
@@ -24,4 +24,5 @@ __all__ = [
     "Vectorization",
     "load",
     "method",
+    "register",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -168,9 +168,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """A new model for so many features and these factors."""
         return RankingModel(self.models(features, torch.Generator().manual_seed(int(seed))), self.objective(factors))
 
-    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+    def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""
-        return self.ranker_.score(features, offsets)
+        return self.ranker_.score(features, offsets, ids=ids)
 
     def click_shares(self, log: ClickLog) -> Doubles:
         """Predicted shares of clicks by the fitted ranker; see `Ranker.click_shares`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, OptionError
@@ -102,12 +103,23 @@ class Ranker(Generic[ObjectiveT]):
         """The preprocessing of the features, ready to use."""
         return Preprocessing(self.scaling)
 
-    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
-        """Scores of candidates, higher is better; without offsets they are the candidates of one query."""
-        bounds = np.array([0, len(features)]) if offsets is None else np.asarray(offsets)
-        ragged.check_offsets(bounds, len(features), what="candidates")
+    def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
+        """Scores of candidates, higher is better.
+
+        Args:
+            features: An array [candidates, features] in the order of `feature_names`, or a frame (pandas, polars,
+                Arrow, a mapping of columns), whose columns are matched by name, whatever their order.
+            offsets: The candidates of query `i` are the rows `offsets[i]:offsets[i + 1]`; by default there is one query.
+            ids: Columns of a frame that are no features, such as query and document.
+
+        """
+        if not isinstance(features, np.ndarray | list | tuple):
+            features = match_features(features, self.feature_names, ids=ids)
         # Each is looked at once, so nothing is gained by preprocessing all of them first.
-        return score_lists(self.model.score, self.inputs(features, in_memory=0), bounds)
+        inputs = self.inputs(np.asarray(features), in_memory=0)
+        bounds = np.array([0, len(inputs)]) if offsets is None else np.asarray(offsets)
+        ragged.check_offsets(bounds, len(inputs), what="candidates")
+        return score_lists(self.model.score, inputs, bounds)
 
     def inputs(self, features: Floats, *, in_memory: int | None = None) -> Inputs:
         """Candidates as the relevance models take them; what they cannot take is a `DataError`."""

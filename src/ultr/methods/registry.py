@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from ultr import checks
+from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
@@ -20,27 +21,33 @@ from ultr.methods.regression_em import RegressionEM
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
+from ultr.registry import Registry
 from ultr.relevance.registry import relevance_of
 
-METHODS: dict[str, type[Estimator]] = {
-    method.name: method
-    for method in (
-        Vectorization,
-        Affine,
-        DLA,
-        TwoTower,
-        RegressionEM,
-        PairDebias,
-        InversePropensity,
-        ClickBaseline,
-        LabelBaseline,
-    )
-}
+_BUILT_IN: tuple[type[Estimator], ...] = (
+    Vectorization,
+    Affine,
+    DLA,
+    TwoTower,
+    RegressionEM,
+    PairDebias,
+    InversePropensity,
+    ClickBaseline,
+    LabelBaseline,
+)
 
 
-def method(name: str) -> type[Estimator]:
-    """The estimator class of this name."""
-    return METHODS[checks.one_of("method", name, METHODS)]
+def _fault(kind: type) -> str | None:
+    """What a class lacks to be a method, as the end of "it must ..."."""
+    if not issubclass(kind, Estimator) or not is_dataclass(kind):
+        return "be a dataclass that derives from ultr.methods.estimator.Estimator"
+    missing = sorted(kind.__abstractmethods__)
+    return f"define {' and '.join(missing)}" if missing else None
+
+
+METHODS: Registry[Estimator] = Registry("method", "ultr.methods", _BUILT_IN, fault=_fault)
+register = METHODS.register
+method = METHODS.choose
 
 
 def load(folder: str | Path) -> Ranker:
@@ -55,7 +62,7 @@ def load(folder: str | Path) -> Ranker:
         estimator.check()
     except (OptionError, TypeError, KeyError, AttributeError) as error:
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
-    if bool(manifest.factors) != (kind.learns_from.__name__ == "ClickLog"):
+    if bool(manifest.factors) != (kind.learns_from is ClickLog):
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: wrong bias factors")
     learned = [factor for factor in manifest.factors if estimator.learns(factor)]
     model = estimator.build(len(manifest.feature_names), learned, seed=0).requires_grad_(False)

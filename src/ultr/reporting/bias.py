@@ -35,12 +35,11 @@ def bias(inputs: ReportInputs) -> ReportSection:
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
     differ = False
-    learned = [factor for factor in subject.ranker.factors if factor.name in subject.ranker.learned_factors]
-    for factor in learned or subject.ranker.factors:
+    for factor in (each for each in subject.ranker.factors if subject.knows(each)):
         name, names = factor.name, factor.levels
         columns: dict[str, Doubles] = {}
         if sample is not None:
-            rivals = [model for model in inputs.click_models if factor in model.ranker.factors]
+            rivals = [model for model in inputs.click_models if model.knows(factor)]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
             drawings.append(
@@ -91,6 +90,8 @@ def _section(inputs: ReportInputs, drawings: list[Drawing | None], tables: list[
                 f" For {inputs.subject.name} this depends on the document, which one number for each level cannot "
                 "say: its documents are also shown in thirds by score."
             )
+    if left_out := inputs.subject.ranker.left_out_factors:
+        text += f" {inputs.subject.name} leaves out {' and '.join(left_out)}, whose bias its method cannot learn."
     advice = "" if inputs.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
     return Section(title, text, advice, drawings=[each for each in drawings if each is not None], tables=tables)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ultr.errors import DataError
 from ultr.methods import load
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.factors import Factor
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.model_file import MANIFEST, WEIGHTS, Manifest, load_manifest
 from ultr.methods.ranker import Ranker
@@ -38,6 +39,10 @@ class Model:
     def embeddings(self) -> Embeddings | None:
         """Its vectors; None if it has none."""
         return Embeddings.of(self.ranker)
+
+    def knows(self, factor: Factor) -> bool:
+        """True if it was trained on a log with this bias factor and did not leave it out."""
+        return factor in self.ranker.factors and factor.name not in self.ranker.left_out_factors
 
     @property
     def is_bound(self) -> bool:

@@ -17,4 +17,4 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("ultr.testing needs pytest and hypothesis: pip install 'ultr[testing]'") from error
 
 # Before the contracts are imported, so that their failed asserts show the values.
-pytest.register_assert_rewrite("ultr.testing.clicks", "ultr.testing.metrics")
+pytest.register_assert_rewrite(*(f"ultr.testing.{each}" for each in ("clicks", "exports", "methods", "metrics")))
