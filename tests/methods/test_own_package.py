@@ -13,6 +13,7 @@ from tests.plugin import install
 
 from ultr.data.click_log import ClickLog
 
+TRAIN = ["train", "additive", "--log", "log", "--steps", "10", "--set", "hidden=8", "--out", "m"]
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-method.md"
 
 

@@ -109,7 +109,7 @@ class Ranker(Generic[ObjectiveT]):
         Args:
             features: An array [candidates, features] in the order of `feature_names`, or a frame (pandas, polars,
                 Arrow, a mapping of columns), whose columns are matched by name, whatever their order.
-            offsets: The candidates of query `i` are the rows `offsets[i]:offsets[i + 1]`; by default there is one query.
+            offsets: Query `i` has the rows `offsets[i]:offsets[i + 1]`; by default all are candidates of one query.
             ids: Columns of a frame that are no features, such as query and document.
 
         """
