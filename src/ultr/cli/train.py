@@ -202,7 +202,6 @@ def _clicks(
     log: Path | None, data: str | None, validate: str, hold_out: str, *, method: str, fold: int, seed: int
 ) -> tuple[ClickLog, ClickLog | JudgedLists | None]:
     from ultr.data.click_log import ClickLog
-    from ultr.evaluation.unseen import HELD_OUT
 
     if log is None or data is not None:
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
@@ -210,7 +209,7 @@ def _clicks(
     if validate == "none":
         return clicks, None
     if validate == CLICKS:
-        return clicks.split(HELD_OUT, by=hold_out, seed=seed)
+        return clicks.split(by=hold_out, seed=seed)
     return clicks, options.read_part(validate, "validation", fold=fold, seed=seed)
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ultr.data import ragged
 from ultr.data.gathering import new_array
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.seeding import generator
 
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
 
+HELD_OUT = 0.1
+"""The share that is put aside unless another is asked for."""
 MOST_OF_A_LIST = 10**9
-"""As many as numpy's hypergeometric numbers go to."""
+"""numpy's hypergeometric sampler fails above this."""
 
 
 def split_queries(log: ClickLog, held_out: float, *, seed: int) -> tuple[ClickLog, ClickLog]:
@@ -53,14 +55,12 @@ def split_pages(log: ClickLog, held_out: float, *, seed: int) -> tuple[ClickLog,
             f"cannot hold out a share of {held_out:g} of {log.impressions.sum()} pages; hold out another share"
         )
     left, taken = new_array(len(log.clicks), np.int64), new_array(len(log.clicks), np.int64)
-    for start, stop in ragged.spans(log.offsets):
-        rows, lengths = slice(log.offsets[start], log.offsets[stop]), np.diff(log.offsets[start : stop + 1])
-        clicks = log.clicks[rows]
-        skips = np.repeat(log.impressions[start:stop], lengths) - clicks
-        taken[rows] = random.hypergeometric(clicks, skips, np.repeat(aside[start:stop], lengths))
-        left[rows] = clicks - taken[rows]
-    kept = replace(log, impressions=np.maximum(log.impressions - aside, 1), clicks=left)
-    held = replace(log, impressions=np.maximum(aside, 1), clicks=taken)
+    for span in ragged.spans(log.offsets):
+        clicks = log.clicks[span.rows]
+        taken[span.rows] = random.hypergeometric(clicks, span.spread(log.impressions) - clicks, span.spread(aside))
+        left[span.rows] = clicks - taken[span.rows]
+    kept = trusted(log, impressions=np.maximum(log.impressions - aside, 1), clicks=left)
+    held = trusted(log, impressions=np.maximum(aside, 1), clicks=taken)
     return kept.select(aside < log.impressions), held.select(aside > 0)
 
 

@@ -48,9 +48,7 @@ class Exposure:
     @classmethod
     def of(cls, log: ClickLog) -> Exposure:
         """The click rates of a log."""
-        return cls(
-            tuple(FactorRates(f.name, f.levels, click_rates(log, f.values, count=len(f.levels))) for f in log.factors)
-        )
+        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f)) for f in log.factors))
 
     def finding(self) -> Finding:
         """How the click rate changes with where and how a document is shown."""

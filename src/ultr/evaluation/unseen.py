@@ -8,10 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from ultr.data.click_log import SPLITS, ClickLog
+from ultr.data.log_splits import HELD_OUT
 from ultr.errors import DataError
-
-HELD_OUT = 0.1
-"""The share of a log that `ultr train` chooses the weights by."""
 
 
 class Trained(Protocol):

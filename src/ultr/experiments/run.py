@@ -26,9 +26,6 @@ from ultr.seeding import generator
 from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
 
-HELD_OUT = 0.1
-"""The share of the queries whose clicks choose the weights where labels may not."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -124,7 +121,7 @@ class Scene:
 
     def split(self) -> tuple[ClickLog, ClickLog]:
         """What is trained on and what chooses the weights, where that is done by clicks."""
-        return self.log.split(HELD_OUT, seed=self.seed)
+        return self.log.split(seed=self.seed)
 
     def randomised_propensities(self) -> Doubles:
         """Propensities from a second log whose rankings are random."""

@@ -11,11 +11,12 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.bias import ResampledPropensities, estimate_propensities
 from ultr.data.click_log import ClickLog
+from ultr.data.log_splits import HELD_OUT
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import HELD_OUT, Scene, scene_of
+from ultr.experiments.run import Scene, scene_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -122,12 +123,9 @@ def _values(rankers: Mapping[str, Estimator], scene: Scene, log: ClickLog) -> di
             theta, "doubly-robust", smallest=SURE, relevance=judge.relevance(log.features)
         )
     evidence = Evidence.of(log)
-    scores = {
-        label: ranker.score(evidence.features[evidence.documents], evidence.offsets)
-        for label, ranker in rankers.items()
-    }
+    placed = {label: Ranking.by(ranker, evidence) for label, ranker in rankers.items()}
     return {
-        name: {label: valuation.of_scores(each, evidence).value for label, each in scores.items()}
+        name: {label: valuation.of(each, evidence).value for label, each in placed.items()}
         for name, valuation in valuations.items()
     }
 
@@ -137,10 +135,7 @@ def _verdicts(
 ) -> dict[str, list[str]]:
     """What intervals on held-out queries say about each pair that labels tell apart."""
     evidence = Evidence.of(log)
-    placed = {
-        label: [(Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence), evidence)]
-        for label, ranker in rankers.items()
-    }
+    placed = {label: [(Ranking.by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     try:
         theta = ResampledPropensities.of_log(scene.log, samples=RESAMPLES, seed=scene.seed)

@@ -33,7 +33,7 @@ def click_matrix(material: Material) -> Part:
     clicks, shown = clicks[np.ix_(kept, places)], shown[np.ix_(kept, places)]
     rates = np.where(shown > 0, raw_rates(clicks, shown), fit_rank_one(clicks[None], shown[None]).rates[0])
     values = np.linalg.svd(rates, compute_uv=False).astype(np.float64)
-    rows, columns = [names[row] for row in kept], [log.factors[0].levels[place] for place in places]
+    rows, columns = [names[row] for row in kept], [log.position.levels[place] for place in places]
     left, axes = blank(NARROW, 0.3 * len(rates) + 1.2)
     draw_rates(axes, rates, rows=rows, columns=columns, ylabel=what)
     axes.set_title("click rates", loc="left", fontsize=10)
