@@ -25,12 +25,13 @@ import numpy as np
 from benchmarks.measurement import Measurement, write
 from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import document_dispersion, group_dispersion
-from ultr.bias.position_based_fit import Cells
+from ultr.bias.grouped_documents import GroupedDocuments
 from ultr.bias.rank_test import document_rank_test, rank_test
-from ultr.bias.relevance_groups import document_groups, group_table, list_click_groups, score_groups
+from ultr.bias.relevance_groups import group_table, list_click_groups, score_groups
 from ultr.bias.scalar_test import scalar_test
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.letor_like import letor_like
@@ -73,12 +74,10 @@ def varied(log: ClickLog, rates: Doubles, *, correlation: float, page: float, ra
 
 def dimensions(log: ClickLog, labels: Integers, scores: Doubles, *, plain: bool, asked: dict[str, Any]) -> Counter[str]:
     """The dimension that each grouping finds."""
-    cells = Cells.of_log(log)
+    cells = log.cells()
     groups, half = list_click_groups(log, seed=asked["seed"])
-    by_label, by_score = (
-        document_groups(log, labels),
-        score_groups(scores[np.unique(log.documents)], cells_shown(cells)),
-    )
+    by_label = labels[np.unique(log.documents, return_index=True)[1]]
+    by_score = score_groups(scores[cells.ids], cells_shown(cells))
     over = document_dispersion(log)
     factors, of_half = over.factors(cells.together), over.factors(half.together)
     of_table = group_dispersion(log, labels)[1]
@@ -86,9 +85,9 @@ def dimensions(log: ClickLog, labels: Integers, scores: Doubles, *, plain: bool,
         factors, of_half, of_table = (np.ones_like(array) for array in (factors, of_half, of_table))
     tests = {
         "labels": rank_test(*group_table(log, labels), dispersion=of_table, **asked),
-        "documents by label": document_rank_test(cells, by_label, dispersion=factors, **asked),
-        "documents by score": document_rank_test(cells, by_score, dispersion=factors, **asked),
-        "documents by clicks": document_rank_test(half, groups, dispersion=of_half, **asked),
+        "documents by label": document_rank_test(counted(cells, by_label, factors), **asked),
+        "documents by score": document_rank_test(counted(cells, by_score, factors), **asked),
+        "documents by clicks": document_rank_test(counted(half, groups, of_half), **asked),
     }
     return Counter({name: test.dimension for name, test in tests.items()})
 
@@ -97,6 +96,10 @@ def answers(log: ClickLog, *, asked: dict[str, Any]) -> Counter[str]:
     """What the whole test answers by clicks alone, as for a log without labels: 1 = not rejected."""
     found = scalar_test(log, samples=asked["samples"], seed=asked["seed"])
     return Counter({"answer by clicks": 2 if found.answer == "no" else 1})
+
+
+def counted(cells: Cells, groups: Integers, dispersion: Doubles) -> GroupedDocuments:
+    return GroupedDocuments.of(cells, groups, dispersion=dispersion, most_cells=50_000)
 
 
 def cells_shown(cells: Cells) -> Doubles:

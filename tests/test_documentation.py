@@ -42,7 +42,8 @@ def _name(page: Path) -> str:
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # What a page registers is forgotten after it.
-    monkeypatch.setattr(CLICK_MODELS, "_members", dict(CLICK_MODELS._members))
+    for registry in (CLICK_MODELS, METHODS):
+        monkeypatch.setattr(registry, "_members", dict(registry._members))
     given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}
     pages.run(page, given | {"small_demo": partial(stand_ins.small_demo, monkeypatch)})
 

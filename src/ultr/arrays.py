@@ -11,6 +11,7 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float32]
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
+Counts: TypeAlias = Integers | Floats | Doubles
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Strings: TypeAlias = npt.NDArray[np.str_]
 

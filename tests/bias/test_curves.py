@@ -9,7 +9,6 @@ from tests.bias.result_pages import click_log
 from ultr.bias import (
     CURVE_ESTIMATORS,
     SWAP_ESTIMATORS,
-    Cells,
     SwapTable,
     bias_curves,
     click_rate_propensities,
@@ -36,8 +35,8 @@ def test_the_values_are_those_of_the_estimators_on_their_own(log: ClickLog) -> N
     np.testing.assert_allclose(curves.of("click-rate").values, click_rate_propensities(log))
     for name, estimate in SWAP_ESTIMATORS.items():
         np.testing.assert_allclose(curves.of(name).values, estimate(SwapTable.of_log(log)), rtol=1e-6)
-    cells = Cells.of_log(log)
-    em = fit_poisson(cells.choose(cells.moved())).examination
+    cells = log.cells()
+    em = fit_poisson(cells.choose(cells.moved()))
     np.testing.assert_allclose(curves.of("em").values, em, atol=1e-4)
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers
-from ultr.bias import Cells, dispersion, document_dispersion, draw_clicks, group_dispersion
+from ultr.bias import dispersion, document_dispersion, draw_clicks, group_dispersion
 from ultr.clicks.registry import click_model
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
-from ultr.errors import DataError
 from ultr.simulation.log import simulate
 
 
@@ -79,14 +79,11 @@ def test_a_group_of_unlike_documents_is_dispersed_by_query() -> None:
 
 
 def test_impressions_of_one_list_stand_together() -> None:
-    cells = Cells.of(np.array([0, 0, 0]), np.array([1, 1, 2]), np.array([5, 1, 4]), np.zeros(3), positions_shown=2)
+    cells = Cells.of(np.array([0, 0, 0]), np.array([0, 0, 1]), np.array([5, 1, 4]), np.zeros(3), count=2)
     # Of six impressions five have four others with them; of four, all have three.
-    assert cells.together is not None
     np.testing.assert_allclose(cells.together, [20 / 6, 3.0])
     found = dispersion(*_contexts(0.1))
     np.testing.assert_allclose(found.factors(np.array([0.0, 9.0])), [1, 1 + 9 * found.correlation])
-    with pytest.raises(DataError, match=r"make them with Cells\.of_log"):
-        found.factors(None)
 
 
 def test_nothing_to_compare_is_no_dispersion() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ultr.bias import Cells
 from ultr.bias.grouped_documents import GroupedDocuments
+from ultr.data.cells import Cells
 
 EXAMINATION = np.array([1.0, 0.5])
 EACH = 8
@@ -14,8 +14,8 @@ def _documents(count: int) -> GroupedDocuments:
     """Documents with a relevance of 0.4, shown a few times at each of two positions; half of them in each group."""
     rates = np.tile(0.4 * EXAMINATION, count)
     clicks = np.random.default_rng(0).binomial(EACH, rates)
-    documents, positions = np.repeat(np.arange(count), 2), np.tile([1, 2], count)
-    cells = Cells.of(documents, positions, np.full(2 * count, EACH), clicks, positions_shown=2)
+    documents, positions = np.repeat(np.arange(count), 2), np.tile([0, 1], count)
+    cells = Cells.of(documents, positions, np.full(2 * count, EACH), clicks, count=2)
     return GroupedDocuments.of(cells, np.arange(count) % 2, most_cells=10**6)
 
 
@@ -35,7 +35,7 @@ def test_drawn_clicks_vary_as_the_clicks_of_the_true_rates_would(position: int) 
 def test_the_table_weighs_impressions_by_relevance_within_the_group() -> None:
     # Two documents of a group, the first with three times the relevance of the second: mean weights 1.5 and 0.5.
     cells = Cells.of(
-        np.array([0, 0, 1, 1]), np.array([1, 2, 1, 2]), np.full(4, 100), np.array([60, 30, 20, 10]), positions_shown=2
+        np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 100), np.array([60, 30, 20, 10]), count=2
     )
     counted = GroupedDocuments.of(cells, np.array([0, 0]), most_cells=10)
     clicks, shown = counted.table(cells.clicks, counted.relevance)

@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 from tests.bias.result_pages import grade_table, rows
 
-from ultr.arrays import Integers
-from ultr.bias import (
-    Cells,
-    click_groups,
-    document_dispersion,
-    document_groups,
-    document_rank_test,
-    group_dispersion,
-    group_table,
-    rank_test,
-)
+from ultr.arrays import Doubles, Integers
+from ultr.bias import RankTest, click_groups, document_dispersion, group_dispersion, group_table, rank_test
+from ultr.bias.grouped_documents import GroupedDocuments
+from ultr.bias.rank_test import document_rank_test
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
@@ -113,13 +107,25 @@ def _log(name: str, impressions: int, *, seed: int = 0) -> tuple[ClickLog, Integ
     return log, judged.labels[log.documents]
 
 
+def _of_documents(log: ClickLog, labels: Integers) -> Integers:
+    """The label of each document of the log's cells, from that of each shown document."""
+    return labels[np.unique(log.documents, return_index=True)[1]]
+
+
+def _test(
+    cells: Cells, groups: Integers, *, dispersion: Doubles | float = 1.0, most_cells: int = 50_000, **asked: Any
+) -> RankTest:
+    counted = GroupedDocuments.of(cells, groups, dispersion=dispersion, most_cells=most_cells)
+    return document_rank_test(counted, **asked)
+
+
 def test_documents_that_stand_higher_for_being_better_are_no_structure() -> None:
     log, labels = _log("position-based", 300_000)
-    cells = Cells.of_log(log)
+    cells = log.cells()
     groups, half = click_groups(cells)
     asked: dict[str, Any] = {"samples": 39, "largest": 2}
-    assert document_rank_test(half, groups, **asked).scalar
-    assert document_rank_test(cells, document_groups(log, labels), **asked).scalar
+    assert _test(half, groups, **asked).scalar
+    assert _test(cells, _of_documents(log, labels), **asked).scalar
     # Groups by clicks still mix documents, and the better ones of a group stand higher: a plain table is not rank 1.
     clicks, shown = np.zeros((5, 10)), np.zeros((5, 10))
     kept = groups[half.documents] >= 0
@@ -131,12 +137,12 @@ def test_documents_that_stand_higher_for_being_better_are_no_structure() -> None
 
 def test_trust_bias_is_found_from_documents_alone() -> None:
     log, labels = _log("trust", 100_000)
-    cells = Cells.of_log(log)
+    cells = log.cells()
     groups, half = click_groups(cells)
     for test in (
-        document_rank_test(half, groups, samples=19, largest=2),
-        document_rank_test(cells, document_groups(log, labels), samples=19, largest=2),
-        document_rank_test(cells, document_groups(log, labels), samples=19, largest=2, most_cells=1_000),
+        _test(half, groups, samples=19, largest=2),
+        _test(cells, _of_documents(log, labels), samples=19, largest=2),
+        _test(cells, _of_documents(log, labels), samples=19, largest=2, most_cells=1_000),
         rank_test(*group_table(log, labels), samples=19, largest=2),
     ):
         assert test.p_values == (0.05,)
@@ -158,14 +164,14 @@ def test_lists_that_differ_are_no_structure() -> None:
     found: dict[str, list[bool]] = defaultdict(list)
     for seed in range(12):
         log, labels = _dispersed(100_000, 0.02, seed=seed)
-        cells = Cells.of_log(log)
+        cells = log.cells()
         asked: dict[str, Any] = {"samples": 19, "largest": 2, "seed": seed}
-        by_label = document_groups(log, labels)
+        by_label = _of_documents(log, labels)
         factors = document_dispersion(log).factors(cells.together)
         _, of_table = group_dispersion(log, labels)
-        found["documents"].append(document_rank_test(cells, by_label, dispersion=factors, **asked).scalar)
+        found["documents"].append(_test(cells, by_label, dispersion=factors, **asked).scalar)
         found["labels"].append(rank_test(*group_table(log, labels), dispersion=of_table, **asked).scalar)
-        found["documents, as if independent"].append(document_rank_test(cells, by_label, **asked).scalar)
+        found["documents, as if independent"].append(_test(cells, by_label, **asked).scalar)
         found["labels, as if independent"].append(rank_test(*group_table(log, labels), **asked).scalar)
     # At level 0.05, four or more false alarms of twelve would have a chance of 0.2 %.
     assert min(sum(found["documents"]), sum(found["labels"])) > 8
@@ -201,9 +207,9 @@ def test_the_power_is_right_where_the_alternative_is_known() -> None:
 
 
 def test_documents_at_one_position_cannot_be_tested() -> None:
-    cells = Cells.of(np.arange(4), np.array([1, 2, 1, 2]), np.full(4, 9), np.full(4, 3), positions_shown=2)
+    cells = Cells.of(np.arange(4), np.array([0, 1, 0, 1]), np.full(4, 9), np.full(4, 3), count=2)
     with pytest.raises(DataError, match="shown at two positions; log some swaps"):
-        document_rank_test(cells, np.arange(4) % 2)
+        _test(cells, np.arange(4) % 2)
 
 
 def test_the_trec_pages_give_a_second_click_matrix(shared_data: Path) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Integers
-from ultr.bias import Cells, click_groups, document_groups, group_table, list_click_groups, score_groups
+from ultr.bias import click_groups, group_table, list_click_groups, score_groups
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 
@@ -25,7 +26,6 @@ def test_the_table_counts_each_group_at_each_position() -> None:
     clicks, impressions = group_table(log, labels)
     assert impressions.tolist() == [[20, 10, 10], [0, 0, 0], [10, 20, 0]]
     assert clicks.tolist() == [[6, 1, 0], [0, 0, 0], [4, 2, 0]]
-    assert document_groups(log, labels).tolist() == [2, 0, 0, -1]
 
 
 def test_groups_must_fit_the_log() -> None:
@@ -34,8 +34,6 @@ def test_groups_must_fit_the_log() -> None:
         group_table(log, labels[:4])
     with pytest.raises(DataError, match="no shown document has a group"):
         group_table(log, np.full(6, -1))
-    with pytest.raises(DataError, match="a document has two groups"):
-        document_groups(log, np.arange(6))
 
 
 def test_score_groups_hold_equal_weight_and_keep_the_order() -> None:
@@ -51,10 +49,10 @@ def test_score_groups_hold_equal_weight_and_keep_the_order() -> None:
 
 def test_the_halves_have_all_impressions_between_them_and_the_groups_know_only_one() -> None:
     # All documents are alike, so groups made from the other half can say nothing about this one.
-    documents, positions = np.repeat(np.arange(4_000), 2), np.tile([1, 2], 4_000)
+    documents, positions = np.repeat(np.arange(4_000), 2), np.tile([0, 1], 4_000)
     impressions = np.full(8_000, 20)
     clicks = np.random.default_rng(0).binomial(impressions, np.tile([0.4, 0.2], 4_000))
-    cells = Cells.of(documents, positions, impressions, clicks, positions_shown=2)
+    cells = Cells.of(documents, positions, impressions, clicks, count=2)
     groups, half = click_groups(cells, count=2, seed=1)
     assert abs(half.impressions.sum() / impressions.sum() - 0.5) < 0.01
     upper = groups[half.documents] == 1
@@ -65,7 +63,7 @@ def test_the_halves_have_all_impressions_between_them_and_the_groups_know_only_o
 
 
 def test_documents_at_one_position_have_no_group() -> None:
-    cells = Cells.of(np.array([0, 1, 1]), np.array([1, 1, 2]), np.full(3, 50), np.full(3, 9), positions_shown=2)
+    cells = Cells.of(np.array([0, 1, 1]), np.array([0, 0, 1]), np.full(3, 50), np.full(3, 9), count=2)
     assert (click_groups(cells)[0] >= 0).tolist() == [False, True]
     alone = cells.choose(np.array([0]))
     assert click_groups(alone)[0].tolist() == [-1]
@@ -90,11 +88,10 @@ def test_groups_by_lists_do_not_know_the_luck_of_the_lists_they_are_tested_on() 
         upper, lower = (half.choose(np.flatnonzero(groups[half.documents] == group)) for group in (1, 0))
         return float(upper.clicks.sum() / upper.impressions.sum() - lower.clicks.sum() / lower.impressions.sum())
 
-    assert apart(*click_groups(Cells.of_log(log), count=2)) > 0.1
+    assert apart(*click_groups(log.cells(), count=2)) > 0.1
     groups, half = list_click_groups(log, count=2)
     assert abs(apart(groups, half)) < 0.02
     assert half.impressions.sum() == 50 * len(log.documents) / 2
-    assert half.together is not None
     assert set(half.together) == {49.0}
     again, _ = list_click_groups(log, count=2, seed=1)
     assert not np.array_equal(groups, again)

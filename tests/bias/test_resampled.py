@@ -74,9 +74,9 @@ def test_a_draw_is_the_estimate_of_the_queries_it_holds() -> None:
 
 
 def test_queries_are_drawn_in_groups_where_there_are_many() -> None:
-    resampled = ResampledPropensities.of_log(position_based(queries=300), samples=3)
-    assert resampled.counts.shape == (3, 200)
-    assert np.bincount(resampled.groups).tolist() == [2] * 100 + [1] * 100
+    resampled = ResampledPropensities.of_log(position_based(queries=700), samples=3)
+    assert resampled.counts.shape == (3, 500)
+    assert np.bincount(resampled.groups).tolist() == [2] * 200 + [1] * 300
 
 
 def _swaps_of(log: ClickLog, query: int) -> Doubles:

@@ -10,6 +10,7 @@ from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
+from ultr.data.cells import Cells
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
@@ -20,7 +21,7 @@ def test_the_table_is_what_a_loop_over_documents_and_positions_counts() -> None:
     documents, positions = random.integers(8, size=60), random.integers(1, 6, size=60)
     impressions = random.integers(1, 50, size=60)
     clicks = random.binomial(impressions, 0.3)
-    table = SwapTable.of(documents, positions, impressions, clicks, positions_shown=5)
+    table = SwapTable.of(Cells.of(documents, positions - 1, impressions, clicks, count=5))
     shown: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
     for document, position, count, clicked in zip(documents, positions, impressions, clicks, strict=True):
         shown[document, position][0] += count

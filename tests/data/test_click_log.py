@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ultr.arrays import Integers
-from ultr.data import ragged
+from ultr.data import click_log, ragged
 from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.errors import DataError, OptionError
 
@@ -509,3 +509,19 @@ def test_pair_clicks_that_cannot_be_are_one_data_error(both: Integers, sentence:
         replace(log, pair_clicks=np.array([possible]))
     with pytest.raises(DataError, match=sentence):
         replace(log, pair_clicks=both)
+
+
+def test_a_log_is_checked_where_it_comes_from_and_not_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+    monkeypatch.setattr(click_log, "check_log", lambda log: checked.append(log.lists))
+    log = ClickLog.of(features=[[0.0]] * 20, documents=range(20), offsets=range(21), clicks=[1, 0] * 10)
+    assert len(checked) == 1
+    log.save(tmp_path / "log")
+    loaded = ClickLog.load(tmp_path / "log")
+    assert len(checked) == 2
+    for by in ("query", "page"):
+        for part in loaded.split(0.5, by=by):
+            part.collapse().select(np.arange(1))
+    assert len(checked) == 2
+    replace(loaded, clicks=loaded.clicks)
+    assert len(checked) == 3

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -126,15 +127,18 @@ def test_a_fault_is_found_in_every_span(monkeypatch: pytest.MonkeyPatch, fault: 
     values = long.factors[0].values if fault == "order" else long.clicks
     values[row] = values[row + 1] if fault == "order" else long.impressions[number] + 1
     with pytest.raises(DataError, match="from the top down" if fault == "order" else "more clicks than impressions"):
-        long.select(np.arange(long.lists))
+        replace(long)
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 12))
 def test_spans_cover_all_lists_once_and_are_as_long_as_they_may_be(lengths: list[int], most: int) -> None:
     offsets = ragged.from_lengths(np.array(lengths, dtype=np.int64))
     found = list(ragged.spans(offsets, most=most))
-    assert [number for start, stop in found for number in range(start, stop)] == list(range(len(lengths)))
-    for start, stop in found:
+    assert [number for span in found for number in np.arange(len(lengths))[span.lists]] == list(range(len(lengths)))
+    for span in found:
+        start, stop = span.lists.start, span.lists.stop
+        assert (span.rows.start, span.rows.stop) == (offsets[start], offsets[stop])
+        assert span.spread(np.arange(len(lengths))).tolist() == ragged.list_numbers(offsets)[span.rows].tolist()
         assert stop - start == 1 or (offsets[stop] - offsets[start] <= most and stop - start <= most)
         more = stop < len(lengths) and stop - start < most
         assert not more or offsets[stop + 1] - offsets[start] > most

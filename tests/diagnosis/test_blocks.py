@@ -29,7 +29,7 @@ def _log(kind: str) -> ClickLog:
     }
     log = thorough(pages=pages, **extra)
     # With few queries, lists are resampled.
-    return log if kind == "many queries" else log.select(log.queries < 20)
+    return log if kind == "many queries" else log.select(log.queries < 15)
 
 
 def _drift(log: ClickLog) -> Finding:

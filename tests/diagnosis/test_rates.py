@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.rates import click_rates, units_of, wilson
+from ultr.diagnosis.rates import click_rates, wilson
+from ultr.metrics.query_bootstrap import units_of
 
 
 def log_of(clicks: list[int], *, queries: list[int], impressions: int = 100) -> ClickLog:

@@ -168,8 +168,8 @@ def test_a_part_of_a_log_is_helped_by_the_swaps_of_the_whole() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda log: {"log": log.select(log.queries < 12)}, "12 queries, fewer than 20"),
-        (lambda log: {"log": log_of(judged(25), impressions=4)}, "of equal weight, fewer than 100"),
+        (lambda log: {"log": log.select(log.queries < 12)}, "12 queries, fewer than 30"),
+        (lambda log: {"log": log_of(judged(40), noise=0, impressions=1)}, "of equal weight, fewer than 100"),
         (lambda log: {"propensities": (1, 0.9, 0.001, 0.001, 0.001, 0.001)}, "had to be clipped"),
         (lambda log: {"candidates": _more(log)}, "was never shown by the log"),
     ],

@@ -43,8 +43,14 @@ def test_the_evidence_counts_where_each_document_was_shown_and_clicked() -> None
     evidence = Evidence.of(two_queries())
     assert evidence.documents.tolist() == [0, 1, 2, 3, 4]
     assert evidence.impressions.tolist() == [10, 5]
-    assert evidence.shown_at.tolist() == [[8, 2, 0], [2, 8, 0], [0, 0, 10], [5, 0, 0], [0, 5, 0]]
-    assert evidence.clicks.tolist() == [5, 3, 1, 0, 2]
+    (part,) = evidence.parts()
+    shown_at = np.zeros((5, 3))
+    shown_at[part.shown, part.positions] = part.times
+    assert shown_at.tolist() == [[8, 2, 0], [2, 8, 0], [0, 0, 10], [5, 0, 0], [0, 5, 0]]
+    assert part.clicks.tolist() == [5, 3, 1, 0, 2]
+    (clicked,) = evidence.parts(clicked=True)
+    assert clicked.candidates.tolist() == [0, 1, 2, 4]
+    np.testing.assert_allclose(clicked.mean(np.array([1.0, 0.5, 0.25])), [0.9, 0.6, 0.25, 0.5])
 
 
 def test_expected_clicks_by_hand() -> None:
@@ -132,7 +138,7 @@ def test_tied_documents_share_their_ranks() -> None:
 def test_the_lists_as_shown_are_worth_the_clicks_they_had() -> None:
     log = two_queries()
     evidence = Evidence.of(log)
-    value = Valuation(THETA).of(AsShown(evidence), evidence)
+    value = Valuation(THETA).of(AsShown(), evidence)
     np.testing.assert_allclose(value.totals, [9, 2])
     assert value.value == pytest.approx(log.clicks.sum() / log.impressions.sum())
 
@@ -291,7 +297,7 @@ def test_the_gain_over_the_logged_ranker_is_found() -> None:
     gains = []
     for evidence, scores, _ in _simulations(100):
         valuation = Valuation(EXAMINATION)
-        shown = valuation.of(AsShown(evidence), evidence)
+        shown = valuation.of(AsShown(), evidence)
         gains.append(valuation.of_scores(scores, evidence).against(shown, samples=10).mean)
     # The lists as shown have some swaps, which cost them a little.
     assert np.mean(gains) == pytest.approx(truth, abs=0.04)

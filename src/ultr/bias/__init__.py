@@ -7,11 +7,11 @@ from ultr.bias.curves import CURVE_ESTIMATORS, BiasCurves, Curve, bias_curves
 from ultr.bias.dispersion import Dispersion, dispersion, document_dispersion, draw_clicks, group_dispersion
 from ultr.bias.identifiability import BiasGraph, Link, bias_graph
 from ultr.bias.identities import same_features
-from ultr.bias.position_based_fit import Cells, PositionBasedFit, fit_poisson
+from ultr.bias.position_based_fit import fit_poisson
 from ultr.bias.predictability import Predictability, position_predictability
 from ultr.bias.propensities import click_rate_curve, click_rate_propensities, read_propensities
-from ultr.bias.rank_test import RankTest, document_rank_test, rank_test
-from ultr.bias.relevance_groups import click_groups, document_groups, group_table, list_click_groups, score_groups
+from ultr.bias.rank_test import RankTest, rank_test
+from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, score_groups
 from ultr.bias.resampled import ESTIMATORS, ResampledPropensities, estimate_propensities
 from ultr.bias.scalar_test import GROUPINGS, ScalarTest, scalar_test
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
@@ -24,11 +24,9 @@ __all__ = [
     "SWAP_ESTIMATORS",
     "BiasCurves",
     "BiasGraph",
-    "Cells",
     "Curve",
     "Dispersion",
     "Link",
-    "PositionBasedFit",
     "Predictability",
     "RankTest",
     "ResampledPropensities",
@@ -44,8 +42,6 @@ __all__ = [
     "click_rate_propensities",
     "dispersion",
     "document_dispersion",
-    "document_groups",
-    "document_rank_test",
     "draw_clicks",
     "estimate_propensities",
     "fit_poisson",

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
-from ultr.bias.position_based_fit import Cells
-from ultr.data import ragged
+from ultr.data.cells import mean_of_pairs
 from ultr.data.click_log import ClickLog
-from ultr.errors import DataError
+from ultr.data.gathering import computed, spread
 
 _LARGEST = 0.999
 _ROUNDS = 20
@@ -46,40 +45,43 @@ class Dispersion:
     """How many contexts of how many `cells` it rests on."""
     cells: int
 
-    def factors(self, together: Doubles | None) -> Doubles:
+    def factors(self, together: Doubles) -> Doubles:
         """The variance of the clicks of cells over that of independent clicks; never below 1.
 
         `together` has the number of other impressions that share the context of an impression, see `Cells.together`.
         """
-        if together is None:
-            raise DataError("these cells do not know how many lists they come from; make them with Cells.of_log")
         return 1 + max(self.correlation, 0.0) * together
 
 
 def document_dispersion(log: ClickLog) -> Dispersion:
-    """Of the clicks on one document at one position, in one list and another."""
-    cell = log.documents.astype(np.int64) * len(log.factors[0].levels) + log.factors[0].values
-    query = np.repeat(log.queries, log.lengths)
-    return dispersion(cell, np.repeat(log.impressions, log.lengths), log.clicks, blocks=query)
+    """The over-dispersion of the clicks on one document at one position, in one list and another."""
+    positions = len(log.position.levels)
+    cell = computed(lambda document, place: document * positions + place, log.documents, log.position.values)
+    often, query = (spread(values, log.offsets) for values in (log.impressions, log.queries))
+    return dispersion(cell, often, log.clicks, blocks=query)
 
 
 def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubles]:
-    """Of the clicks on one group at one position for one query and another; and factors [groups, positions].
+    """The same for one group at one position, for one query and another; and factors [groups, positions].
 
     `groups` is as for `group_table`. Here the context is the query: within a group documents differ in relevance, so
     that a table of few queries is less sure than it seems.
     """
-    kept = np.flatnonzero(groups >= 0)
-    shape = int(groups.max(initial=0)) + 1, len(log.factors[0].levels)
-    table = groups[kept].astype(np.int64) * shape[1] + log.factors[0].values[kept]
-    query = log.queries[ragged.list_numbers(log.offsets)[kept]]
-    keys, inverse = np.unique(table * len(log.query_ids) + query, return_inverse=True)
-    often = np.bincount(inverse, np.repeat(log.impressions, log.lengths)[kept])
-    cell = keys // len(log.query_ids)
-    found = dispersion(cell, often, np.bincount(inverse, log.clicks[kept]), blocks=keys % len(log.query_ids))
-    shown = np.bincount(cell, often, minlength=shape[0] * shape[1]).astype(np.float64)
-    pairs = np.bincount(cell, often * (often - 1), minlength=shape[0] * shape[1]).astype(np.float64)
-    return found, found.factors(Cells.shared(pairs, shown)).reshape(shape)
+    queries, count = len(log.query_ids), int(groups.max(initial=0)) + 1
+    # Groups of queries in the place of documents: those that are left out come last and are dropped.
+    key = computed(
+        lambda group, query: np.where(group < 0, count, group) * queries + query,
+        groups,
+        spread(log.queries, log.offsets),
+    )
+    cells = log.cells(documents=key)
+    cells = cells.choose(np.flatnonzero(cells.ids[cells.documents] < count * queries))
+    group, query = np.divmod(cells.ids[cells.documents], queries)
+    cell, size = group * cells.count + cells.positions, count * cells.count
+    found = dispersion(cell, cells.impressions, cells.clicks, blocks=query)
+    shown = np.bincount(cell, cells.impressions, minlength=size).astype(np.float64)
+    pairs = np.bincount(cell, cells.impressions * (cells.impressions - 1), minlength=size).astype(np.float64)
+    return found, found.factors(mean_of_pairs(pairs, shown)).reshape(count, cells.count)
 
 
 def dispersion(

@@ -8,7 +8,8 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import draw_clicks
-from ultr.bias.position_based_fit import Cells, poisson_relevance
+from ultr.bias.position_based_fit import poisson_relevance
+from ultr.data.cells import Cells
 from ultr.errors import DataError
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.data import ragged, row_blocks
+from ultr.data import row_blocks
+from ultr.data.cells import Cells
 from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.gathering import take
@@ -158,14 +159,9 @@ def bias_graph(
     if not len(log.documents):
         raise DataError("the click log shows no document")
     levels, values = combinations([factor.values for factor in chosen])
-    shown, clicked = np.zeros(len(levels)), np.zeros(len(levels))
-    for start, stop in ragged.spans(log.offsets):
-        rows = slice(log.offsets[start], log.offsets[stop])
-        often = np.repeat(log.impressions[start:stop], np.diff(log.offsets[start : stop + 1]))
-        shown += np.bincount(values[rows], often, minlength=len(levels))
-        clicked += np.bincount(values[rows], log.clicks[rows], minlength=len(levels))
+    totals = log.totals(values, count=len(levels))
     documents = log.documents if identities is None else take(identities, log.documents)
-    pairs = _linked(log, documents, values, count=len(levels))
+    pairs = _linked(log.cells(values, count=len(levels), documents=documents, fewest_positions=2))
     found = np.stack([pairs[:, 0], pairs[:, 1]], axis=1).astype(np.int64)
     bridges = _bridges(found, count=len(levels))
     links = tuple(
@@ -175,9 +171,9 @@ def bias_graph(
     return BiasGraph(
         names=tuple(_name(chosen, level) for level in levels),
         levels=levels,
-        impressions=shown,
-        click_rates=clicked / shown,
-        parts=_parts(found, shown),
+        impressions=totals.impressions,
+        click_rates=totals.rates,
+        parts=_parts(found, totals.impressions),
         links=tuple(sorted(links, key=lambda link: (link.strength, link.first, link.second))),
     )
 
@@ -186,31 +182,26 @@ def _name(factors: Sequence[BiasFactor], levels: Integers) -> str:
     return ", ".join(f"{factor.name} {factor.levels[level]}" for factor, level in zip(factors, levels, strict=True))
 
 
-def _linked(log: ClickLog, documents: Integers, values: Integers, *, count: int) -> Doubles:
+def _linked(cells: Cells) -> Doubles:
     """A row for each linked pair of values: first, second, documents, strength, clicks."""
-    found: list[Doubles] = []
-    for rows in row_blocks.row_blocks(documents):
-        keys, inverse = np.unique(documents[rows].astype(np.int64) * count + values[rows], return_inverse=True)
-        often = log.impressions[row_blocks.lists_of(rows, log.offsets)]
-        shown, clicked = (np.bincount(inverse, each).astype(np.float64) for each in (often, log.clicks[rows]))
-        found += _links_of(keys // count, keys % count, shown, clicked, count=count)
+    found = [link for part in cells.parts(most=row_blocks.BLOCK) for link in _links_of(cells.part(part))]
     if not found:
         return np.empty((0, 5))
     rows = np.concatenate(found)
     pair, number = np.unique(rows[:, 0].astype(np.int64), return_inverse=True)
-    return np.stack([pair // count, pair % count, *(np.bincount(number, rows[:, i]) for i in (1, 2, 3))], axis=1)
+    sums = [np.bincount(number, rows[:, column]) for column in (1, 2, 3)]
+    return np.stack([pair // cells.count, pair % cells.count, *sums], axis=1)
 
 
-def _links_of(
-    document: Integers, value: Integers, shown: Doubles, clicked: Doubles, *, count: int
-) -> Iterator[Doubles]:
+def _links_of(cells: Cells) -> Iterator[Doubles]:
     """Rows with a pair of values, documents, strength, clicks: of neighbours, of those one further, and so on."""
-    for step in range(1, min(_REACH, count - 1) + 1):
+    document, value, shown, clicked = cells.documents, cells.positions, cells.impressions, cells.clicks
+    for step in range(1, min(_REACH, cells.count - 1) + 1):
         upper = np.flatnonzero(document[:-step] == document[step:])
         if not len(upper):
             return
         lower = upper + step
-        pair, number = np.unique(value[upper] * count + value[lower], return_inverse=True)
+        pair, number = np.unique(value[upper] * cells.count + value[lower], return_inverse=True)
         strength = 2 * shown[upper] * shown[lower] / (shown[upper] + shown[lower])
         sums = [
             np.bincount(number, weight) for weight in (np.ones(len(upper)), strength, clicked[upper] + clicked[lower])
@@ -259,7 +250,12 @@ def _by(pairs: Integers, key: Doubles) -> Integers:
 
 
 def _bridges(links: Integers, *, count: int) -> Mask:
-    """Which links are bridges: no cycle goes through them (Tarjan 1974, without recursion)."""
+    """Which links are bridges: no cycle goes through them (Tarjan 1974, without recursion).
+
+    A depth-first search numbers values in the order in which they are entered. With low(v) the lowest number that v or
+    what hangs below it reaches by one link other than the one v was entered by, the link from u down to v is a bridge
+    if and only if low(v) > number(u): nothing below leads back to u or above it.
+    """
     bridges = np.zeros(len(links), dtype=np.bool_)
     around: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for number, (first, second) in enumerate(links.tolist()):

@@ -94,20 +94,13 @@ def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[st
 
 def _rows(log: ClickLog, lists: Integers) -> Iterator[tuple[Integers, Doubles, Doubles, Doubles]]:
     """Chunks of lists, as numbers into `lists`, with features, positions (both centred) and weights of their rows."""
-    ends = np.cumsum(log.lengths[lists])
     most = max(_CHUNK // max(log.features.shape[1], 1), 1)
-    start = 0
-    while start < len(lists):
-        before = ends[start - 1] if start else 0
-        stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
-        chunk = np.arange(start, stop)
-        rows = ragged.rows_of(lists[chunk], log.offsets)
-        lengths = log.lengths[lists[chunk]]
-        starts = ragged.from_lengths(lengths)[:-1]
-        features = _centred(log.features[log.documents[rows]].astype(np.float64), starts, lengths)
-        positions = _centred((log.factors[0].values[rows] + 1).astype(np.float64), starts, lengths)
-        yield chunk, features, positions, np.repeat(log.impressions[lists[chunk]], lengths).astype(np.float64)
-        start = stop
+    for span in ragged.spans(ragged.from_lengths(log.lengths[lists]), most=most):
+        rows, starts = ragged.rows_of(lists[span.lists], log.offsets), ragged.from_lengths(span.lengths)[:-1]
+        features = _centred(log.features[log.documents[rows]].astype(np.float64), starts, span.lengths)
+        positions = _centred((log.position.values[rows] + 1).astype(np.float64), starts, span.lengths)
+        weights = span.spread(log.impressions[lists]).astype(np.float64)
+        yield np.arange(span.lists.start, span.lists.stop), features, positions, weights
 
 
 def _centred(values: Doubles, starts: Integers, lengths: Integers) -> Doubles:
@@ -178,17 +171,16 @@ def _ceiling(log: ClickLog, lists: Integers) -> float:
     middle = np.zeros(log.lists)
     used = np.zeros(log.lists, dtype=np.bool_)
     used[lists] = True
-    for start, stop in ragged.spans(log.offsets):
-        lengths = np.diff(log.offsets[start : stop + 1])
-        number = np.repeat(np.arange(stop - start), lengths)
-        places = log.factors[0].values[log.offsets[start] : log.offsets[stop]] + 1
-        middle[start:stop] = np.bincount(number, places, minlength=stop - start) / np.maximum(lengths, 1)
+    for span in ragged.spans(log.offsets):
+        number = np.repeat(np.arange(len(span.lengths)), span.lengths)
+        sums = np.bincount(number, log.position.values[span.rows] + 1, minlength=len(span.lengths))
+        middle[span.lists] = sums / np.maximum(span.lengths, 1)
     within, total, impressions, known = 0.0, 0.0, 0.0, 0
     for rows in row_blocks.row_blocks(log.documents):
         numbers = row_blocks.lists_of(rows, log.offsets)
         rows, numbers = rows[used[numbers]], numbers[used[numbers]]
         weights = log.impressions[numbers].astype(np.float64)
-        positions = log.factors[0].values[rows] + 1 - middle[numbers]
+        positions = log.position.values[rows] + 1 - middle[numbers]
         documents = np.unique(log.documents[rows], return_inverse=True)[1]
         shown = np.bincount(documents, weights)
         means = np.bincount(documents, weights * positions) / shown

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
+from ultr.data.totals import Totals
 from ultr.errors import DataError
 
 KEY = "propensities"
@@ -43,23 +44,17 @@ def click_rate_propensities(log: ClickLog) -> Doubles:
     Where every position had the same documents on average, its click rate is its propensity times a mean relevance
     that is the same for all.
     """
-    impressions = np.repeat(log.impressions, log.lengths)
-    return click_rate_curve(log.positions, impressions, log.clicks, positions_shown=len(log.factors[0].levels))
+    return click_rate_curve(log.totals(log.position))
 
 
-def click_rate_curve(
-    positions: Integers, impressions: Integers | Doubles, clicks: Integers | Doubles, *, positions_shown: int
-) -> Doubles:
-    """Click rates by position over that of the first: where documents were shown (from 1), how often, with what."""
-    clicked = np.bincount(positions, clicks, minlength=positions_shown + 1)[1:]
-    shown = np.bincount(positions, impressions, minlength=positions_shown + 1)[1:]
-    if not clicked.all():
+def click_rate_curve(totals: Totals) -> Doubles:
+    """Click rates over that of the first, from the totals of each position."""
+    if not totals.clicks.all():
         raise DataError(
-            f"position {np.flatnonzero(clicked == 0)[0] + 1} has no click, so it has no click rate to go by; "
+            f"position {np.flatnonzero(totals.clicks == 0)[0] + 1} has no click, so it has no click rate to go by; "
             "log more impressions, or give propensities"
         )
-    rates = clicked / shown
-    curve: Doubles = rates / rates[0]
+    curve: Doubles = totals.rates / totals.rates[0]
     return curve
 
 

@@ -18,7 +18,6 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import draw_clicks
 from ultr.bias.factorization import Factorization, fit_one_more, fit_rank_one, log_likelihood, raw_rates
 from ultr.bias.grouped_documents import GroupedDocuments
-from ultr.bias.position_based_fit import Cells
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -96,37 +95,6 @@ def rank_test(
 
 
 def document_rank_test(
-    cells: Cells,
-    groups: Integers,
-    *,
-    dispersion: Doubles | float = 1.0,
-    level: float = 0.05,
-    samples: int = 199,
-    largest: int | None = None,
-    power: bool = False,
-    most_cells: int = 50_000,
-    seed: int = 0,
-) -> RankTest:
-    """Test whether the documents of all groups lose clicks by position in the same way.
-
-    `groups` has the group of each document of the cells, -1 for none. Each document has a relevance of its own, so only
-    documents shown at several positions count, and it does no harm if the better ones of a group stand higher:
-
-        P = r_d M_gp, with M of rank d; rank 1 is the position-based model P = r_d theta_p
-
-    The clicks of a group at a position are set against the impressions there, each weighted by the relevance of its
-    document by the position-based model; counts are drawn, and relevances fitted anew, document by document. Clicks
-    count as independent unless `dispersion` says how much more those of each cell vary (see `document_dispersion`).
-
-    Where the position-based model fails, these weights are a little wrong, and documents of one group may differ in
-    more than r_d: with very many impressions the dimension can then come out too large by one or two. Rank 1 is not
-    affected. If there are more cells than `most_cells`, the documents with the most impressions are used.
-    """
-    counted = GroupedDocuments.of(cells, groups, dispersion=dispersion, most_cells=most_cells)
-    return grouped_rank_test(counted, level=level, samples=samples, largest=largest, power=power, seed=seed)
-
-
-def grouped_rank_test(
     counted: GroupedDocuments,
     *,
     level: float = 0.05,
@@ -135,7 +103,20 @@ def grouped_rank_test(
     power: bool = False,
     seed: int = 0,
 ) -> RankTest:
-    """`document_rank_test` of documents that were chosen and fitted before."""
+    """Test whether the documents of all groups lose clicks by position in the same way.
+
+    Each document has a relevance of its own, so only documents shown at several positions count, and it does no harm if
+    the better ones of a group stand higher:
+
+        P = r_d M_gp, with M of rank d; rank 1 is the position-based model P = r_d theta_p
+
+    The clicks of a group at a position are set against the impressions there, each weighted by the relevance of its
+    document by the position-based model; counts are drawn, and relevances fitted anew, document by document.
+
+    Where the position-based model fails, these weights are a little wrong, and documents of one group may differ in
+    more than r_d: with very many impressions the dimension can then come out too large by one or two. Rank 1 is not
+    affected.
+    """
     checks.integer("samples", samples, at_least=1)
     clicks, shown = counted.table(counted.cells.clicks, counted.relevance)
     # A position or group at which nothing was seen would be left out, and the draws must leave out the same.

@@ -8,8 +8,10 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.bias.position_based_fit import Cells, poisson_relevance
+from ultr.bias.position_based_fit import poisson_relevance
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import computed
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -21,17 +23,15 @@ def group_table(log: ClickLog, groups: Integers) -> tuple[Integers, Integers]:
     """
     if groups.shape != log.documents.shape:
         raise DataError(f"{len(log.documents)} shown documents, but {len(groups)} groups")
-    kept = groups >= 0
-    if not kept.any():
+    count, positions = int(groups.max(initial=-1)) + 1, len(log.position.levels)
+    if not count:
         raise DataError("no shown document has a group, so there is nothing to tabulate")
-    shape = int(groups.max()) + 1, len(log.factors[0].levels)
-    cell = groups[kept].astype(np.int64) * shape[1] + log.factors[0].values[kept]
-    tables = []
-    for counts in (log.clicks, np.repeat(log.impressions, log.lengths)):
-        table = np.zeros(shape[0] * shape[1], dtype=np.int64)
-        np.add.at(table, cell, counts[kept])
-        tables.append(table.reshape(shape))
-    return tables[0], tables[1]
+    cell = computed(
+        lambda group, place: np.where(group < 0, -1, group * positions + place), groups, log.position.values
+    )
+    shown, clicked = log.totals(cell, count=count * positions)
+    shape = count, positions
+    return clicked.astype(np.int64).reshape(shape), shown.astype(np.int64).reshape(shape)
 
 
 def merge_small(groups: Integers, clicks: Integers, *, fewest: int) -> Integers:
@@ -56,15 +56,6 @@ def merge_small(groups: Integers, clicks: Integers, *, fewest: int) -> Integers:
     for number, part in enumerate(parts):
         merged[part] = number
     return merged[np.maximum(groups, -1)]
-
-
-def document_groups(log: ClickLog, groups: Integers) -> Integers:
-    """The group of each document of `Cells.of_log(log)`, from that of each shown document."""
-    documents, first = np.unique(log.documents, return_index=True)
-    of_document: Integers = groups[first]
-    if (of_document[np.searchsorted(documents, log.documents)] != groups).any():
-        raise DataError("a document has two groups; give it one")
-    return of_document
 
 
 def score_groups(scores: Doubles, weights: Integers | Doubles, *, count: int = 5) -> Integers:
@@ -93,8 +84,7 @@ def click_groups(cells: Cells, *, count: int = 5, seed: int = 0) -> tuple[Intege
     skips = random.binomial((cells.impressions - cells.clicks).astype(np.int64), 0.5)
     first = replace(cells, impressions=clicks + skips, clicks=clicks)
     second = replace(cells, impressions=cells.impressions - first.impressions, clicks=cells.clicks - clicks)
-    if second.together is not None:
-        second = replace(second, together=second.together / 2)
+    second = replace(second, together=second.together / 2)
     return _by_clicks(first, count=count), second.choose(np.flatnonzero(second.impressions > 0), renumber=False)
 
 
@@ -110,18 +100,17 @@ def list_click_groups(log: ClickLog, *, count: int = 5, seed: int = 0) -> tuple[
     # Every other list, and the first of each query by chance, so that a query with an odd number favours no side.
     place = np.arange(log.lists) - np.searchsorted(log.queries[order], log.queries[order])
     aside[order] = (place + random.integers(2, size=len(log.query_ids))[log.queries[order]]) % 2 == 1
-    first, second = log.select(aside), log.select(~aside)
-    known, asked = np.unique(first.documents), np.unique(second.documents)
+    first, second = log.select(aside).cells(), log.select(~aside).cells()
     # One more group than there are documents, for those that the first half does not have.
-    groups = np.append(_by_clicks(Cells.of_log(first), count=count), -1)
-    place = np.searchsorted(known, asked)
-    place[~np.isin(asked, known)] = len(known)
-    return groups[place], Cells.of_log(second)
+    groups = np.append(_by_clicks(first, count=count), -1)
+    place = np.searchsorted(first.ids, second.ids)
+    place[~np.isin(second.ids, first.ids)] = len(first.ids)
+    return groups[place], second
 
 
 def _by_clicks(cells: Cells, *, count: int) -> Integers:
     """[documents of the cells], groups by relevance of those shown at several positions, -1 for the others."""
-    groups = np.full(int(cells.documents.max(initial=-1)) + 1, -1, dtype=np.int64)
+    groups = np.full(len(cells.ids), -1, dtype=np.int64)
     several = np.flatnonzero((np.bincount(cells.documents) > 1)[cells.documents])
     if not len(several):
         return groups

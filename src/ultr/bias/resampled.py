@@ -10,15 +10,15 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
 from ultr.bias.propensities import click_rate_propensities
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, all_pairs, check_connected, most_likely
+from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, all_pairs, check_linked, most_likely, swaps_by_group
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import computed
 from ultr.errors import DataError
+from ultr.metrics.query_bootstrap import QueryBootstrap, query_numbers
 from ultr.seeding import generator
 
 CLICK_RATE = "click-rate"
 ESTIMATORS = (*SWAP_ESTIMATORS, CLICK_RATE)
-GROUPS = 200
-"""Queries are drawn in this many random groups, so that memory does not grow with the log."""
 
 
 def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Doubles:
@@ -52,22 +52,24 @@ class ResampledPropensities:
         checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
         checks.integer("samples", samples, at_least=1)
         estimate = estimate_propensities(log, estimator)
+        queries = query_numbers(log)
         random = generator(seed, "resampled propensities")
-        queries = np.unique(log.queries)
-        count = min(GROUPS, len(queries))
+        drawing = QueryBootstrap.draw(int(queries.max()) + 1, samples=samples, random=random)
         groups = np.zeros(len(log.query_ids), dtype=np.int64)
-        groups[random.permutation(queries)] = np.arange(len(queries)) % count
-        tables = [SwapTable.of_log(log.select(groups[log.queries] == group)) for group in range(count)]
-        weights, clicks = (np.stack([getattr(table, name) for table in tables]) for name in ("weights", "clicks"))
-        counts = random.multinomial(count, np.full(count, 1 / count), size=samples)
-        drawn = [SwapTable(*(np.tensordot(times, sums, axes=1) for sums in (weights, clicks))) for times in counts]
+        groups[log.queries] = drawing.groups[queries]
+        # A document of two groups counts in each on its own, as if it were two: draws of groups are independent.
+        cells = log.cells(documents=log.documents_within(groups[log.queries]), fewest_positions=2)
+        of_document = computed(lambda ids: ids // len(log.features), cells.ids)
+        sums = swaps_by_group(cells, of_document, count=drawing.count)
+        resampled = (np.tensordot(drawing.times, each, axes=1) for each in sums)
+        drawn = [SwapTable(*both) for both in zip(*resampled, strict=True)]
         draws, linked = estimates(drawn, estimator)
         if not linked.any():
             raise DataError(
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
                 "log some swaps, or give propensities"
             )
-        return cls(estimate, draws, counts[linked], groups, float(1 - linked.mean()))
+        return cls(estimate, draws, drawing.times[linked], groups, float(1 - linked.mean()))
 
     def total(self, values: Doubles, queries: Integers) -> Doubles:
         """Sums over the groups of a value for each of these queries, [groups]."""
@@ -83,7 +85,7 @@ def estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mas
     for number, table in enumerate(tables):
         try:
             if together:
-                check_connected(table)
+                check_linked(table.linked)
                 found.append(table.clicks)
             else:
                 found.append(chosen(table))

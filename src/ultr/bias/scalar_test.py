@@ -10,10 +10,10 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import Dispersion, document_dispersion, group_dispersion
 from ultr.bias.grouped_documents import GroupedDocuments
-from ultr.bias.position_based_fit import Cells
-from ultr.bias.rank_test import RankTest, grouped_rank_test, rank_test
+from ultr.bias.rank_test import RankTest, document_rank_test, rank_test
 from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, merge_small, score_groups
 from ultr.data import ragged
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 
@@ -126,7 +126,7 @@ class _Documents:
     def test(self, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
         factors = self.dispersion.factors(self.cells.together)
         counted = GroupedDocuments.of(self.cells, self.groups, dispersion=factors, most_cells=MOST_CELLS)
-        test = grouped_rank_test(counted, level=level, samples=samples, power=power, seed=seed)
+        test = document_rank_test(counted, level=level, samples=samples, power=power, seed=seed)
         used = counted.cells
         caveats = ((_CONTEXT,) if self.dispersion.low > 0 else ()) + ((_DIMENSION,) if test.dimension > 2 else ())
         return ScalarTest(
@@ -190,24 +190,26 @@ def _candidates(
 ) -> Iterator[_Documents | _Halves | _Labels]:
     if not log.clicks.any():
         return
-    cells, documents = Cells.of_log(log), np.unique(log.documents)
+    cells = log.cells()
     dispersion = document_dispersion(log)
-    if labels is not None and not (labels[documents] >= 0).any():
-        labels = None
-    if labels is not None:
-        clicks = group_table(log, labels[log.documents])[0].sum(axis=1)
-        labels = merge_small(labels, clicks, fewest=FEWEST_CLICKS)
-        yield _Documents(BY_LABEL, cells, labels[documents], dispersion)
+    grades: Integers | None = None if labels is None else labels[cells.ids].astype(np.int64)
+    if grades is not None and not (grades >= 0).any():
+        grades = None
+    if grades is not None:
+        labelled = grades[cells.documents]
+        clicks = np.bincount(np.maximum(labelled, 0), cells.clicks * (labelled >= 0)).astype(np.int64)
+        grades = merge_small(grades, clicks, fewest=FEWEST_CLICKS)
+        yield _Documents(BY_LABEL, cells, grades, dispersion)
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
-        yield _Documents(BY_SCORE, cells, score_groups(scores[documents], weights), dispersion)
+        yield _Documents(BY_SCORE, cells, score_groups(scores[cells.ids], weights), dispersion)
     splits = [_moved(*list_click_groups(log, seed=seed + number)) for number in range(SPLITS)]
     if not all((groups >= 0).any() and len(half.documents) for groups, half in splits):
         # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
         splits = [_moved(*click_groups(cells, seed=seed + number)) for number in range(SPLITS)]
     yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
-    if labels is not None:
-        yield _Labels(log, labels[log.documents])
+    if grades is not None:
+        yield _Labels(log, grades[np.searchsorted(cells.ids, log.documents)])
 
 
 def _moved(groups: Integers, half: Cells) -> tuple[Integers, Cells]:

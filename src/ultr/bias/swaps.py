@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, Mask
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 
@@ -37,39 +38,13 @@ class SwapTable:
     @classmethod
     def of_log(cls, log: ClickLog) -> SwapTable:
         """The swaps of a click log."""
-        impressions = np.repeat(log.impressions, log.lengths)
-        return cls.of(log.documents, log.positions, impressions, log.clicks, positions_shown=len(log.factors[0].levels))
+        return cls.of(log.cells(fewest_positions=2))
 
     @classmethod
-    def of(
-        cls,
-        documents: Integers,
-        positions: Integers,
-        impressions: Integers,
-        clicks: Integers | Doubles,
-        *,
-        positions_shown: int,
-    ) -> SwapTable:
-        """The swaps of shown documents: which, where (from 1), how often, with how many clicks."""
-        cells, inverse = np.unique(np.stack([documents, positions], axis=1), axis=0, return_inverse=True)
-        shown = np.bincount(inverse.reshape(-1), impressions)
-        rates = np.bincount(inverse.reshape(-1), clicks) / shown
-        # Each pair of cells of one document is a swap; a document has as many cells as positions it was shown at.
-        starts = np.flatnonzero(np.diff(cells[:, 0], prepend=-1))
-        first_of = np.repeat(starts, np.diff(np.append(starts, len(cells))))
-        weights = np.zeros((positions_shown, positions_shown))
-        weighted = np.zeros_like(weights)
-        for step in range(1, positions_shown):
-            upper = np.arange(len(cells) - step)
-            upper = upper[first_of[upper] == first_of[upper + step]]
-            lower = upper + step
-            weight = shown[upper] * shown[lower] / (shown[upper] + shown[lower])
-            j, k = cells[upper, 1] - 1, cells[lower, 1] - 1
-            np.add.at(weights, (j, k), weight)
-            np.add.at(weights, (k, j), weight)
-            np.add.at(weighted, (j, k), weight * rates[upper])
-            np.add.at(weighted, (k, j), weight * rates[lower])
-        return cls(weights, weighted)
+    def of(cls, cells: Cells) -> SwapTable:
+        """The swaps of some documents."""
+        weights, clicks = swaps_by_group(cells, np.zeros(len(cells.ids), dtype=np.int8), count=1)
+        return cls(weights[0], clicks[0])
 
     def ratio(self, position: int, to: int) -> float:
         """Theta of a position over theta of another, both from 1, by the documents shown at both."""
@@ -80,6 +55,11 @@ class SwapTable:
                 "compared; use the estimator all-pairs, log some swaps between them, or give propensities"
             )
         return float(self.clicks[j, k] / self.clicks[k, j])
+
+    @property
+    def linked(self) -> Mask:
+        """[positions, positions], whether documents that were shown at both were clicked at either."""
+        return (self.clicks > 0) & (self.clicks.T > 0)
 
     @property
     def positions(self) -> int:
@@ -107,7 +87,7 @@ def all_pairs(table: SwapTable) -> Doubles:
         r_jk = (clicks_jk + clicks_kj) / (weight_jk (theta_j + theta_k))
         theta_j = sum_k clicks_jk / sum_k weight_jk r_jk
     """
-    check_connected(table)
+    check_linked(table.linked)
     return most_likely(table.clicks)
 
 
@@ -125,12 +105,37 @@ def most_likely(clicks: Doubles) -> Doubles:
     return theta
 
 
-def check_connected(table: SwapTable) -> None:
-    """Raise a `DataError` unless a chain of swaps links all positions."""
-    linked = (table.clicks > 0) & (table.clicks.T > 0)
-    reached = np.zeros(table.positions, dtype=np.bool_)
+def swaps_by_group(cells: Cells, groups: Integers, *, count: int) -> tuple[Doubles, Doubles]:
+    """`SwapTable.weights` and `clicks` of each group of documents, [groups, positions, positions].
+
+    `groups` has the group of each document, below `count`.
+    """
+    size = (count, cells.count, cells.count)
+    sums = np.zeros((3, int(np.prod(size))))
+    for part in cells.parts():
+        documents, place, shown = cells.documents[part], cells.positions[part], cells.impressions[part]
+        rates = np.divide(cells.clicks[part], shown, out=np.zeros(len(shown)), where=shown > 0)
+        group = groups[documents].astype(np.int64)
+        # Each pair of cells of one document is a swap; they lie `step` cells apart.
+        for step in range(1, cells.count):
+            upper = np.flatnonzero(documents[:-step] == documents[step:])
+            if not len(upper):
+                break
+            lower = upper + step
+            both = shown[upper] + shown[lower]
+            weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
+            pair = (group[upper] * cells.count + place[upper]) * cells.count + place[lower]
+            for total, values in zip(sums, (weight, weight * rates[upper], weight * rates[lower]), strict=True):
+                np.add.at(total, pair, values)
+    weights, above, below = sums.reshape(3, *size)
+    return weights + weights.swapaxes(1, 2), above + below.swapaxes(1, 2)
+
+
+def check_linked(linked: Mask) -> None:
+    """Raise a `DataError` unless a chain of links, [positions, positions], leads from the first position to all."""
+    reached = np.zeros(len(linked), dtype=np.bool_)
     reached[0] = True
-    for _ in range(table.positions):
+    for _ in range(len(linked)):
         reached |= linked[reached].any(axis=0)
     if not reached.all():
         alone = ", ".join(str(number + 1) for number in np.flatnonzero(~reached))

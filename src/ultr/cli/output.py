@@ -73,8 +73,8 @@ def _cell_width(text: str) -> int:
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
     """Print what a click log holds: totals and the click rate of each position."""
-    shown = np.bincount(log.positions, weights=np.repeat(log.impressions, log.lengths))[1:]
-    clicked = np.bincount(log.positions, weights=log.clicks)[1:]
+    seen = log.position.values.max(initial=-1) + 1
+    shown, clicked = (values[:seen] for values in log.totals(log.position))
     rates = np.divide(clicked, shown, out=np.zeros_like(clicked), where=shown > 0)
     if as_json:
         print_json(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
+from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
-from ultr.data.gathering import gather, take
+from ultr.data.cells import Cells
+from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades as Grades
-from ultr.data.log_checks import check_log
+from ultr.data.log_checks import check_log, trusted
 from ultr.data.log_folder import FORMAT, Levels, Manifest, read_array, read_manifest
 from ultr.data.log_splits import lists_held_out, pages_held_out, with_counts
 from ultr.data.split import HELD_OUT, SPLITS, Split
+from ultr.data.totals import Totals, totals
 from ultr.errors import DataError
 from ultr.files import new_folder, write_json
 
@@ -61,6 +63,15 @@ def _periods(values: object) -> tuple[Integers, tuple[str, ...]]:
     return numbers, tuple(str(name) for name in names)
 
 
+def _numbered(values: BiasFactor | Integers | None, count: int | None) -> tuple[Integers | None, int]:
+    """Numbers from 0, and how many there can be."""
+    if isinstance(values, BiasFactor):
+        return values.values, len(values.levels)
+    if values is None:
+        return None, 1
+    return values, int(values.max(initial=-1)) + 1 if count is None else count
+
+
 @dataclass(frozen=True, eq=False)
 class ClickLog:
     """Shown lists with their clicks, identical impressions summed up.
@@ -69,6 +80,9 @@ class ClickLog:
     it has one number of `impressions` and one query; `documents` points into the rows of `features`. The first
     factor is always the position, and the documents of a list stand from the top down. `of` builds a log from plain
     arrays. `periods` and `grades` are there to examine a log and to split it; nothing is trained on them.
+
+    A log is checked where it comes from outside: by `of`, `load`, this constructor and `dataclasses.replace`. What is
+    made from a checked log, such as a part of it, is not checked again.
     """
 
     features: Floats
@@ -203,9 +217,82 @@ class ClickLog:
         return np.diff(self.offsets)
 
     @property
+    def position(self) -> BiasFactor:
+        """The position of each shown document as a bias factor, the first one."""
+        return self.factors[0]
+
+    @property
     def positions(self) -> Integers:
         """The position of each shown document, from 1."""
-        return self.factors[0].values + 1
+        return self.position.values + 1
+
+    def totals(
+        self,
+        cells: BiasFactor | Integers | None = None,
+        *,
+        count: int | None = None,
+        groups: Integers | None = None,
+        group_count: int | None = None,
+        weights: Counts | None = None,
+    ) -> Totals:
+        """How often documents were shown and clicked, [cells], [groups, cells] or [groups].
+
+        `cells` is a bias factor, or a number for each shown document, below `count`; `groups` has a number for each
+        list, below `group_count`; by default there are as many as occur. What has a number below 0 is left out.
+        `weights` says how often each list counts. The log is read a span of lists at a time.
+
+        >>> log = ClickLog.of(features=[[0.1], [0.7]], documents=[0, 1, 1], offsets=[0, 2, 3], clicks=[0, 1, 1])
+        >>> log.totals(log.position).rates.tolist()
+        [0.5, 1.0]
+        """
+        numbers, levels = _numbered(cells, count)
+        if numbers is not None and numbers.shape != self.documents.shape:
+            raise DataError(f"{len(self.documents)} shown documents, but {len(numbers)} cells")
+        group_numbers, found = _numbered(groups, group_count)
+        return totals(
+            numbers,
+            self.offsets,
+            self.impressions,
+            self.clicks,
+            count=levels,
+            groups=group_numbers,
+            group_count=found,
+            weights=weights,
+        )
+
+    def documents_within(self, groups: Integers) -> Integers:
+        """[shown documents], a number for each document of each group of lists: group * documents + document."""
+        numbers = new_array(len(self.documents), np.int64)
+        for span in ragged.spans(self.offsets):
+            numbers[span.rows] = span.spread(groups) * len(self.features) + self.documents[span.rows]
+        return numbers
+
+    def cells(
+        self,
+        levels: BiasFactor | Integers | None = None,
+        *,
+        count: int | None = None,
+        documents: Integers | None = None,
+        fewest_positions: int = 1,
+        fewest_clicks: int = 0,
+    ) -> Cells:
+        """How often each document was shown under each of some levels, and clicked; see `Cells.of`.
+
+        `levels` are those of a bias factor, by default of the position, or a number for each shown document, below
+        `count`. `documents` says for each shown document which it is; by default its row of the features.
+        """
+        numbers, known = _numbered(self.position if levels is None else levels, count)
+        assert numbers is not None
+        return Cells.of(
+            self.documents if documents is None else documents,
+            numbers,
+            self.impressions,
+            self.clicks,
+            count=known,
+            offsets=self.offsets,
+            fewest_positions=fewest_positions,
+            fewest_clicks=fewest_clicks,
+        )
 
     def select(self, lists: Integers | Mask) -> ClickLog:
         """Only these lists (numbers or a mask), in this order; features and factor levels stay whole.
@@ -222,11 +309,11 @@ class ClickLog:
         pair_clicks = None
         if self.pair_clicks is not None:
             pair_clicks = gather([self.pair_clicks], chosen, ragged.pair_offsets(self.offsets))[1][0]
-        return replace(
+        return trusted(
             self,
             documents=documents,
             offsets=offsets,
-            factors=tuple(replace(f, values=taken) for f, taken in zip(self.factors, values, strict=True)),
+            factors=tuple(trusted(f, values=taken) for f, taken in zip(self.factors, values, strict=True)),
             impressions=take(self.impressions, chosen),
             clicks=clicks,
             queries=take(self.queries, chosen),
@@ -281,7 +368,7 @@ class ClickLog:
             pair_clicks = np.zeros_like(merged.pair_clicks)
             rows = ragged.rows_of(target, ragged.pair_offsets(merged.offsets))
             np.add.at(pair_clicks, rows, self.pair_clicks)
-        return replace(merged, clicks=clicks, impressions=impressions, pair_clicks=pair_clicks)
+        return trusted(merged, clicks=clicks, impressions=impressions, pair_clicks=pair_clicks)
 
     def _with_pairs(self) -> ClickLog:
         """The same log with its pairs counted; rows with the same clicks are summed, which keeps the pairs few."""
@@ -295,9 +382,9 @@ class ClickLog:
                 "give each impression a row of its own"
             )
         clicked = BiasFactor("clicked in this row", (self.clicks > 0).astype(np.int32), ("no", "yes"))
-        patterns = replace(self, factors=(*self.factors, clicked)).collapse()
+        patterns = trusted(self, factors=(*self.factors, clicked)).collapse()
         first, second = (patterns.clicks[rows] for rows in ragged.pair_members(patterns.offsets))
-        return replace(patterns, factors=patterns.factors[:-1], pair_clicks=np.minimum(first, second))
+        return trusted(patterns, factors=patterns.factors[:-1], pair_clicks=np.minimum(first, second))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the log as a folder of memory-mappable arrays and a manifest."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ultr.arrays import Integers
-from ultr.data import row_blocks
+from ultr.data import ragged
 from ultr.data.gathering import new_array
 
 
@@ -25,10 +25,10 @@ def combinations(factors: Sequence[Integers]) -> tuple[Integers, Integers]:
     numbers[:] = 0
     for values in factors:
         size, found = int(values.max(initial=0)) + 1, np.empty(0, dtype=np.int64)
-        for part in row_blocks.spans(len(numbers)):
+        for part in ragged.slices(len(numbers)):
             numbers[part] = numbers[part] * size + values[part]
             found = np.union1d(found, numbers[part])
-        for part in row_blocks.spans(len(numbers)):
+        for part in ragged.slices(len(numbers)):
             numbers[part] = np.searchsorted(found, numbers[part])
         levels = np.concatenate([levels[found // size], found[:, None] % size], axis=1)
     return levels, numbers

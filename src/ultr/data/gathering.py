@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +27,62 @@ def new_array(length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     size = length * np.dtype(dtype).itemsize
     if size < LARGE:
         return np.empty(length, dtype)
-    folder = tempfile.gettempdir()
+    with _room_for(size), tempfile.TemporaryFile() as stream:
+        if hasattr(os, "posix_fallocate"):  # Else a full disk would show only when the array is written to.
+            os.posix_fallocate(stream.fileno(), 0, size)
+        return np.asarray(np.memmap(stream, dtype, mode="w+", shape=length))
+
+
+@contextmanager
+def _room_for(size: int) -> Iterator[None]:
     try:
-        with tempfile.TemporaryFile(dir=folder) as stream:
-            if hasattr(os, "posix_fallocate"):  # Else a full disk would show only when the array is written to.
-                os.posix_fallocate(stream.fileno(), 0, size)
-            return np.asarray(np.memmap(stream, dtype, mode="w+", shape=length))
+        yield
     except OSError as error:
         raise DataError(
-            f"{size / 1e9:.1f} GB of a click log cannot be put into {folder} ({error.strerror}); "
+            f"{size / 1e9:.1f} GB of a click log cannot be put into {tempfile.gettempdir()} ({error.strerror}); "
             "make room there, or set TMPDIR to a folder that has some"
         ) from error
+
+
+def collect(parts: Iterable[Sequence[npt.NDArray[Any]]], dtypes: Sequence[npt.DTypeLike]) -> list[npt.NDArray[Any]]:
+    """Arrays that come part by part, each put together; a large one is mapped from a file, as by `new_array`."""
+    columns = [_Column(np.dtype(dtype)) for dtype in dtypes]
+    for part in parts:
+        for column, values in zip(columns, part, strict=True):
+            column.add(values)
+    return [column.whole() for column in columns]
+
+
+class _Column:
+    """An array of unknown length; what has come of it moves to a file whenever it is large."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype, self._size, self._waiting = dtype, 0, 0
+        self._parts: list[npt.NDArray[Any]] = []
+        self._stream: IO[bytes] | None = None
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        self._parts.append(np.ascontiguousarray(values, dtype=self._dtype))
+        self._waiting += values.size * self._dtype.itemsize
+        if self._waiting >= LARGE:
+            self._write()
+
+    def whole(self) -> npt.NDArray[Any]:
+        if self._stream is None:
+            return np.concatenate([np.empty(0, self._dtype), *self._parts])
+        self._write()
+        with self._stream as stream:
+            return np.asarray(np.memmap(stream, self._dtype, mode="r+", shape=self._size // self._dtype.itemsize))
+
+    def _write(self) -> None:
+        self._size += self._waiting
+        with _room_for(self._size):
+            if self._stream is None:
+                self._stream = tempfile.TemporaryFile()  # noqa: SIM115  (it is closed when the array is mapped)
+            for values in self._parts:
+                self._stream.write(values.data)
+            self._stream.flush()
+        self._parts, self._waiting = [], 0
 
 
 def gather(
@@ -45,41 +91,44 @@ def gather(
     """The chosen lists of some flat arrays that share their offsets: new offsets, and the values of each array."""
     chosen = _offsets(lists, offsets)
     taken = [new_array(int(chosen[-1]), array.dtype) for array in arrays]
-    for start, stop in ragged.spans(chosen):
-        rows = ragged.rows_of(lists[start:stop], offsets)
+    for span in ragged.spans(chosen):
+        rows = ragged.rows_of(lists[span.lists], offsets)
         for new, array in zip(taken, arrays, strict=True):
-            new[chosen[start] : chosen[stop]] = array[rows]
+            new[span.rows] = array[rows]
     return chosen, taken
 
 
 def _offsets(lists: Integers, offsets: Integers) -> Integers:
     chosen = new_array(len(lists) + 1, np.int64)
     chosen[0] = 0
-    for start in range(0, len(lists), ragged.SPAN):
-        part = lists[start : start + ragged.SPAN]
-        ends = chosen[start + 1 : start + 1 + len(part)]
-        np.cumsum(offsets[1:][part] - offsets[:-1][part], out=ends)
-        ends += chosen[start]
+    for part in ragged.slices(len(lists)):
+        ends = chosen[1:][part]
+        np.cumsum(offsets[1:][lists[part]] - offsets[:-1][lists[part]], out=ends)
+        ends += chosen[part.start]
     return chosen
 
 
 def take(array: npt.NDArray[Any], lists: Integers) -> npt.NDArray[Any]:
     """The value that each of the chosen lists has in an array with one for each list."""
     taken = new_array(len(lists), array.dtype)
-    for start in range(0, len(lists), ragged.SPAN):
-        taken[start : start + ragged.SPAN] = array[lists[start : start + ragged.SPAN]]
+    for part in ragged.slices(len(lists)):
+        taken[part] = array[lists[part]]
     return taken
 
 
 def spread(values: npt.NDArray[Any], offsets: Integers) -> npt.NDArray[Any]:
     """The value of each list once for each of its rows: `np.repeat(values, np.diff(offsets))`."""
     rows = new_array(int(offsets[-1]), values.dtype)
-    for start, stop in ragged.spans(offsets):
-        rows[offsets[start] : offsets[stop]] = np.repeat(values[start:stop], np.diff(offsets[start : stop + 1]))
+    for span in ragged.spans(offsets):
+        rows[span.rows] = span.spread(values)
     return rows
 
 
-def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The arrays one after the other."""
-    whole = new_array(sum(map(len, arrays)), arrays[0].dtype)
-    return np.concatenate(arrays, out=whole)
+def computed(
+    function: Callable[..., npt.NDArray[Any]], *arrays: npt.NDArray[Any], dtype: npt.DTypeLike = np.int64
+) -> npt.NDArray[Any]:
+    """`function` of the values at the same places of some flat arrays, a span of them at a time."""
+    values = new_array(len(arrays[0]), dtype)
+    for part in ragged.slices(len(values)):
+        values[part] = function(*(array[part] for array in arrays))
+    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,16 @@ from ultr.errors import DataError
 
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
+
+
+Checked = TypeVar("Checked")
+
+
+def trusted(value: Checked, **changes: object) -> Checked:
+    """`dataclasses.replace` without a new check, for changes that keep what was checked when the value was made."""
+    copy = object.__new__(type(value))
+    vars(copy).update(vars(value) | changes)
+    return copy
 
 
 def check_log(log: ClickLog) -> None:
@@ -60,21 +70,18 @@ def _check_flat(name: str, array: Integers) -> None:
 
 def _downwards(log: ClickLog) -> Iterator[bool]:
     """Whether every document of some lists stands below the one before it, span by span."""
-    for start, stop in ragged.spans(log.offsets):
-        bounds = log.offsets[start : stop + 1]
-        places = log.factors[0].values[bounds[0] : bounds[-1]]
+    for span in ragged.spans(log.offsets):
+        places = log.position.values[span.rows]
         below = places[1:] > places[:-1]
-        firsts = bounds[1:-1] - bounds[0]
+        firsts = np.cumsum(span.lengths)[:-1]
         below[firsts[(firsts > 0) & (firsts < len(places))] - 1] = True
         yield bool(below.all())
 
 
 def _possible_clicks(log: ClickLog) -> Iterator[bool]:
-    for start, stop in ragged.spans(log.offsets):
-        bounds = log.offsets[start : stop + 1]
-        clicks = log.clicks[bounds[0] : bounds[-1]]
-        often = np.repeat(log.impressions[start:stop], np.diff(bounds))
-        yield not ((clicks < 0).any() or (clicks > often).any())
+    for span in ragged.spans(log.offsets):
+        clicks = log.clicks[span.rows]
+        yield not ((clicks < 0).any() or (clicks > span.spread(log.impressions)).any())
 
 
 def _check_pairs(log: ClickLog, pair_clicks: Integers) -> None:
@@ -82,14 +89,14 @@ def _check_pairs(log: ClickLog, pair_clicks: Integers) -> None:
     pairs = ragged.pair_offsets(log.offsets)
     if len(pair_clicks) != pairs[-1]:
         raise DataError(f"{pairs[-1]} pairs of documents, but {len(pair_clicks)} values of pair_clicks")
-    for start, stop in ragged.spans(pairs):
-        bounds = log.offsets[start : stop + 1]
+    for span in ragged.spans(pairs):
+        bounds = log.offsets[span.lists.start : span.lists.stop + 1]
         clicks = log.clicks[bounds[0] : bounds[-1]]
         first, second = (clicks[rows] for rows in ragged.pair_members(bounds - bounds[0]))
-        both = pair_clicks[pairs[start] : pairs[stop]]
+        both = pair_clicks[span.rows]
         if (both < 0).any() or (both > np.minimum(first, second)).any():
             raise DataError("two documents cannot have fewer than no clicks together or more than either has alone")
-        if (first + second - both > np.repeat(log.impressions[start:stop], np.diff(pairs[start : stop + 1]))).any():
+        if (first + second - both > span.spread(log.impressions)).any():
             raise DataError("two documents have so many clicks that more of them must have been together")
 
 

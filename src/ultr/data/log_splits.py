@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ultr.arrays import Integers, Mask
 from ultr.data import ragged
 from ultr.data.gathering import new_array
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -42,18 +42,16 @@ def pages_held_out(log: ClickLog, share: float, *, seed: int) -> tuple[Integers,
             f"cannot hold out a share of {share:g} of {log.impressions.sum()} pages; hold out another share"
         )
     left, taken = new_array(len(log.clicks), np.int64), new_array(len(log.clicks), np.int64)
-    for start, stop in ragged.spans(log.offsets):
-        rows, lengths = slice(log.offsets[start], log.offsets[stop]), np.diff(log.offsets[start : stop + 1])
-        clicks = log.clicks[rows]
-        skips = np.repeat(log.impressions[start:stop], lengths) - clicks
-        taken[rows] = random.hypergeometric(clicks, skips, np.repeat(aside[start:stop], lengths))
-        left[rows] = clicks - taken[rows]
+    for span in ragged.spans(log.offsets):
+        clicks = log.clicks[span.rows]
+        taken[span.rows] = random.hypergeometric(clicks, span.spread(log.impressions) - clicks, span.spread(aside))
+        left[span.rows] = clicks - taken[span.rows]
     return aside, left, taken
 
 
 def with_counts(log: ClickLog, impressions: Integers, clicks: Integers, splits: tuple[Split, ...]) -> ClickLog:
     """The lists of a log with some of their impressions and clicks; lists without an impression are left out."""
-    counted = replace(log, impressions=np.maximum(impressions, 1), clicks=clicks)
+    counted = trusted(log, impressions=np.maximum(impressions, 1), clicks=clicks)
     return counted.part(impressions > 0, splits)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from ultr.errors import DataError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 SPAN = 2**18
-"""So many values at a time take little memory, and little time for all that is done once a span."""
+"""Values per span: little memory, and little time for all that is done once per span."""
 
 
 def check_offsets(offsets: Integers, total: int, *, what: str) -> None:
@@ -48,21 +48,45 @@ def chosen(lists: Integers | npt.NDArray[np.bool_]) -> Integers:
     return numbers
 
 
-def spans(offsets: Integers, *, most: int | None = None) -> Iterator[tuple[int, int]]:
-    """Lists `start` to `stop`, one span after the other, of at most `most` (by default `SPAN`) lists and values each.
+class Span(NamedTuple):
+    """Lists that follow each other, and the rows of the flat arrays that they occupy."""
+
+    lists: slice
+    rows: slice
+    lengths: Integers
+    """[lists of the span]."""
+
+    def spread(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """The values of the span's lists, out of those of all lists, once for each of its rows."""
+        return np.repeat(values[self.lists], self.lengths)
+
+
+def spans(offsets: Integers, *, most: int | None = None) -> Iterator[Span]:
+    """All lists, one span after the other, of at most `most` (by default `SPAN`) lists and values each.
 
     A list with more values is a span of its own.
 
-    >>> list(spans(np.array([0, 2, 5, 9, 9]), most=5))
-    [(0, 2), (2, 4)]
+    >>> [(span.lists, span.rows) for span in spans(np.array([0, 2, 5, 9, 9]), most=5)]
+    [(slice(0, 2, None), slice(0, 5, None)), (slice(2, 4, None), slice(5, 9, None))]
     """
     most = SPAN if most is None else most
     start, lists = 0, len(offsets) - 1
     while start < lists:
         full = int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1
         stop = min(max(full, start + 1), start + most, lists)
-        yield start, stop
+        bounds = offsets[start : stop + 1]
+        yield Span(slice(start, stop), slice(int(bounds[0]), int(bounds[-1])), np.diff(bounds))
         start = stop
+
+
+def slices(length: int, *, most: int | None = None) -> Iterator[slice]:
+    """All values of a flat array, at most `most` (by default `SPAN`) at a time.
+
+    >>> list(slices(5, most=3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    most = SPAN if most is None else most
+    return (slice(start, min(start + most, length)) for start in range(0, length, most))
 
 
 def rows_of(lists: Integers, offsets: Integers) -> Integers:

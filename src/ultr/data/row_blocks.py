@@ -23,26 +23,22 @@ def row_blocks(keys: Integers) -> Iterator[Integers]:
     if len(keys) <= BLOCK:
         yield np.arange(len(keys))
         return
-    parts = list(spans(len(keys)))
+    parts = list(ragged.slices(len(keys)))
     ranges = [(int(keys[part].min()), int(keys[part].max())) for part in parts]
     width = max(high for _, high in ranges) // _BINS + 1
     counts = np.zeros(_BINS, dtype=np.int64)
     for part in parts:
         counts += np.bincount(keys[part] // width, minlength=_BINS)
     bins = np.flatnonzero(counts)
-    for start, stop in ragged.spans(ragged.from_lengths(counts[bins]), most=BLOCK):
-        lowest, highest = int(bins[start]) * width, (int(bins[stop - 1]) + 1) * width - 1
+    for span in ragged.spans(ragged.from_lengths(counts[bins]), most=BLOCK):
+        some = bins[span.lists]
+        lowest, highest = int(some[0]) * width, (int(some[-1]) + 1) * width - 1
         found = [
             part.start + np.flatnonzero((keys[part] >= lowest) & (keys[part] <= highest))
             for part, (low, high) in zip(parts, ranges, strict=True)
             if low <= highest and high >= lowest
         ]
         yield np.concatenate(found)
-
-
-def spans(length: int) -> Iterator[slice]:
-    """The parts of an array that are worked on one after the other."""
-    return (slice(start, min(start + ragged.SPAN, length)) for start in range(0, length, ragged.SPAN))
 
 
 def lists_of(rows: Integers, offsets: Integers) -> Integers:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ultr.arrays import Doubles
 from ultr.bias.rank_test import RankTest
 from ultr.bias.scalar_test import ScalarTest, scalar_test
@@ -35,7 +33,7 @@ class BiasDimension:
     @classmethod
     def of(cls, log: ClickLog, *, scores: Doubles | None = None, draws: int = 199, seed: int = 0) -> BiasDimension:
         """The test of a log: by its grades if it has some, else by scores, else by clicks alone."""
-        labels = None if log.grades is None else log.grades.values.astype(np.int64)
+        labels = None if log.grades is None else log.grades.values
         return cls(scalar_test(log, labels=labels, scores=scores, samples=draws, seed=seed))
 
     @property

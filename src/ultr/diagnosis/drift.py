@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers, Mask
-from ultr.data import ragged
+from ultr.arrays import Doubles, Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
 from ultr.diagnosis.finding import Finding, Verdict, sentences
-from ultr.diagnosis.rates import Rates, click_rates, units_of
+from ultr.diagnosis.rates import Rates, click_rates
 from ultr.metrics.intervals import Interval
+from ultr.metrics.query_bootstrap import QueryBootstrap, percentiles, units_of
 from ultr.seeding import generator
 
 PART = 0.2
@@ -20,8 +20,6 @@ PART = 0.2
 MUCH_CHANGE = 0.1
 MANY_NEW = 0.5
 _SAMPLES = 500
-_GROUPS = 500
-"""Queries are resampled in this many random groups."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,10 @@ class Drift:
         before = np.unique(log.queries[~late])
         unseen = ~np.isin(log.queries[late], before)
         rates = [
-            click_rates(part, part.factors[0].values, count=len(log.factors[0].levels))
-            for part in (log.select(early), log.select(late))
+            log.totals(log.position, groups=np.where(part, 0, -1), group_count=1).rates[0] for part in (early, late)
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = rates[1].values / rates[0].values
+            change = rates[1] / rates[0]
         return cls(
             periods=click_rates(log, spread(log.periods, log.offsets), count=count),
             period_names=log.period_names,
@@ -120,31 +117,15 @@ def _until(pages: Doubles, share: float) -> int:
 
 def _ratio(log: ClickLog, early: Mask, late: Mask, *, seed: int) -> Interval:
     """Clicks of the late lists over those to be expected by the early ones' rates, resampled over queries."""
-    random = generator(seed, "drift")
     units = units_of(log)
-    count = int(units.max()) + 1
-    groups = random.permutation(np.arange(count) % min(_GROUPS, count))[units]
-    sums = [_sums(log, part, groups) for part in (early, late)]
-    drawn = random.multinomial(len(sums[0][0]), np.full(len(sums[0][0]), 1 / len(sums[0][0])), size=_SAMPLES)
-    whole = np.ones((1, drawn.shape[1]), dtype=np.int64)
-    ratios = [_expected_ratio(*(times @ table for part in sums for table in part)) for times in (whole, drawn)]
-    low, high = np.nanquantile(ratios[1], [0.025, 0.975])
-    return Interval(float(ratios[0][0]), float(low), float(high))
-
-
-def _sums(log: ClickLog, part: Mask, groups: Integers) -> tuple[Doubles, Doubles]:
-    """Documents shown and clicks [groups, positions] of some lists."""
-    size = int(groups.max()) + 1, len(log.factors[0].levels)
-    shown, clicked = np.zeros(size[0] * size[1]), np.zeros(size[0] * size[1])
-    for start, stop in ragged.spans(log.offsets):
-        lists, rows = slice(start, stop), slice(log.offsets[start], log.offsets[stop])
-        lengths = np.diff(log.offsets[start : stop + 1])
-        inside = np.repeat(part[lists], lengths)
-        cell = (np.repeat(groups[lists], lengths) * size[1] + log.factors[0].values[rows])[inside]
-        often = np.repeat(log.impressions[lists], lengths)[inside]
-        shown += np.bincount(cell, often, minlength=len(shown))
-        clicked += np.bincount(cell, log.clicks[rows][inside], minlength=len(shown))
-    return shown.reshape(size), clicked.reshape(size)
+    drawing = QueryBootstrap.draw(int(units.max()) + 1, samples=_SAMPLES, random=generator(seed, "drift"))
+    tables: list[Doubles] = []
+    for part in (early, late):
+        groups = np.where(part, drawing.groups[units], -1)
+        tables += log.totals(log.position, groups=groups, group_count=drawing.count)
+    ratio = _expected_ratio(*(table.sum(axis=0, keepdims=True) for table in tables))
+    low, high = percentiles(_expected_ratio(*(drawing.times @ table for table in tables)), 0.95)
+    return Interval(float(ratio[0]), float(low), float(high))
 
 
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:

@@ -29,9 +29,7 @@ class ClickRates:
     @classmethod
     def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
-        return cls(
-            tuple(FactorRates(f.name, f.levels, click_rates(log, f.values, count=len(f.levels))) for f in log.factors)
-        )
+        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f)) for f in log.factors))
 
     def finding(self) -> Finding:
         """The answer on click rates by position and by every other bias factor."""

@@ -28,7 +28,7 @@ class PositionBias:
     @classmethod
     def of(cls, log: ClickLog, *, samples: int = 200, seed: int = 0) -> PositionBias:
         """The curves of a log by every estimator there is."""
-        return cls(bias_curves(log, samples=samples, seed=seed), log.factors[0].levels)
+        return cls(bias_curves(log, samples=samples, seed=seed), log.position.levels)
 
     @property
     def best(self) -> Curve | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
-from ultr.bias.curves import FEW_QUERIES
 from ultr.data import ragged
-from ultr.data.click_log import ClickLog
+from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.metrics.query_bootstrap import units_of
 from ultr.pages import Table
 
 _Z = 1.959964
@@ -66,15 +66,8 @@ class Rates:
         }
 
 
-def units_of(log: ClickLog) -> Integers:
-    """[lists], what each belongs to that can be taken to differ by chance: its query, or itself if queries are few."""
-    occurs = np.zeros(len(log.query_ids), dtype=np.bool_)
-    occurs[log.queries] = True
-    return (np.cumsum(occurs) - 1)[log.queries] if occurs.sum() >= FEW_QUERIES else np.arange(log.lists)
-
-
-def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
-    """The click rate of each of `count` cells, from the cell of each shown document.
+def click_rates(log: ClickLog, cells: BiasFactor | Integers, *, count: int | None = None) -> Rates:
+    """The click rate of each cell; `cells` are those of `ClickLog.totals`.
 
     The interval is Wilson's, with as many impressions as would give the variance that the rate has between queries:
 
@@ -82,10 +75,11 @@ def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
 
     Equal clicks on independent impressions give the plain interval of Wilson.
     """
-    impressions, clicks = (total.astype(np.int64) for total in _totals(log, cells, count=count))
+    impressions, clicks = (total.astype(np.int64) for total in log.totals(cells, count=count))
+    count, numbers = len(impressions), cells.values if isinstance(cells, BiasFactor) else cells
     rate = np.divide(clicks, impressions, out=np.zeros(count), where=impressions > 0)
     squares, units = np.zeros(count), np.zeros(count, dtype=np.int64)
-    for cell, shown, clicked in _by_unit(log, cells, count=count):
+    for cell, shown, clicked in _by_unit(log, numbers, count=count):
         # Added one after the other, so that the sum is the same however the units are shared out.
         np.add.at(squares, cell, (clicked - rate[cell] * shown) ** 2)
         units += np.bincount(cell, minlength=count)
@@ -97,25 +91,14 @@ def click_rates(log: ClickLog, cells: Integers, *, count: int) -> Rates:
     return Rates(impressions, clicks, low, high)
 
 
-def _totals(log: ClickLog, cells: Integers, *, count: int) -> tuple[Doubles, Doubles]:
-    """Impressions and clicks of each cell."""
-    shown, clicked = np.zeros(count), np.zeros(count)
-    for start, stop in ragged.spans(log.offsets):
-        rows = slice(log.offsets[start], log.offsets[stop])
-        often = np.repeat(log.impressions[start:stop], np.diff(log.offsets[start : stop + 1]))
-        shown += np.bincount(cells[rows], often, minlength=count)
-        clicked += np.bincount(cells[rows], log.clicks[rows], minlength=count)
-    return shown, clicked
-
-
 def _by_unit(log: ClickLog, cells: Integers, *, count: int) -> Iterator[tuple[Integers, Doubles, Doubles]]:
     """The cells of each unit with how often they were shown and clicked there; some whole units at a time."""
     units = units_of(log)
     order = np.argsort(units, kind="stable")
     rows_until = ragged.from_lengths(np.bincount(units, log.lengths))
     lists_until = ragged.from_lengths(np.bincount(units))
-    for start, stop in ragged.spans(rows_until):
-        lists = order[lists_until[start] : lists_until[stop]]
+    for span in ragged.spans(rows_until):
+        lists = order[lists_until[span.lists.start] : lists_until[span.lists.stop]]
         rows, lengths = ragged.rows_of(lists, log.offsets), log.offsets[1:][lists] - log.offsets[:-1][lists]
         keys, inverse = np.unique(np.repeat(units[lists], lengths) * count + cells[rows], return_inverse=True)
         shown = np.bincount(inverse, np.repeat(log.impressions[lists], lengths))

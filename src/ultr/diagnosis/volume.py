@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ultr.arrays import Integers
-from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import computed
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.pages import Table
 from ultr.preparation.summary import Summary
@@ -184,18 +184,10 @@ class Volume:
 
 def _rate_of_those_that_go_on(log: ClickLog, short: np.ndarray) -> float:
     """Click rate of documents that stand where short lists end, but with others below them."""
-    positions = len(log.factors[0].levels)
-    place = log.factors[0].values
-    shown, clicked = np.zeros(positions), np.zeros(positions)
-    for start, stop in ragged.spans(log.offsets):
-        bounds = log.offsets[start : stop + 1]
-        rows, lengths = slice(bounds[0], bounds[-1]), np.diff(bounds)
-        goes_on = np.ones(bounds[-1] - bounds[0], dtype=np.bool_)
-        goes_on[bounds[1:][lengths > 0] - 1 - bounds[0]] = False
-        often = np.repeat(log.impressions[start:stop], lengths)
-        shown += np.bincount(place[rows][goes_on], often[goes_on], minlength=positions)
-        clicked += np.bincount(place[rows][goes_on], log.clicks[rows][goes_on], minlength=positions)
-    rates = np.divide(clicked, shown, out=np.zeros(positions), where=shown > 0)
+    place = log.position.values
+    cells = computed(np.asarray, place, dtype=place.dtype)
+    cells[log.offsets[1:][log.lengths > 0] - 1] = -1
+    rates = np.nan_to_num(log.totals(cells, count=len(log.position.levels)).rates)
     ends = log.offsets[1:][short] - 1
     return float((rates[place[ends]] * log.impressions[short]).sum() / max(log.impressions[short].sum(), 1))
 

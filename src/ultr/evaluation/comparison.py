@@ -18,6 +18,8 @@ from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import gather, new_array
+from ultr.data.log_checks import trusted
 from ultr.data.log_splits import pages_held_out, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
@@ -28,11 +30,10 @@ from ultr.evaluation.judged import Ranker
 from ultr.evaluation.placement import AsShown, Placement, Ranking
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
+from ultr.metrics.query_bootstrap import FEW_QUERIES, percentiles
 
 CANNOT_TELL = "cannot tell"
 AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
-FEWEST_QUERIES = 20
-"""Fewer say too little about what other queries would do."""
 FEWEST_EFFECTIVE_CLICKS = 100
 MOST_UNSUPPORTED = 0.1
 """The most of a ranker's rank weight that may lie on documents the log never showed."""
@@ -147,9 +148,9 @@ def compare(
     trial = _Trial(log, valuation, known, level=level, seed=seed)
     evidence = Evidence.of(log, candidates)
     rankings: dict[str, Valued] = {
-        name: [(_ranking(ranker, evidence), evidence)] for name, ranker in zip(names, (a, b), strict=True)
+        name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in zip(names, (a, b), strict=True)
     }
-    rankings[AS_SHOWN] = [(AsShown(evidence), evidence)]
+    rankings[AS_SHOWN] = [(AsShown(), evidence)]
     first, second = names
     try:
         beside_raw = _beside_raw_clicks(b, log, candidates, name=second, seed=seed)
@@ -197,8 +198,8 @@ class _Trial:
 
     def _weakness(self, rankings: dict[str, Valued]) -> str | None:
         queries = len(np.unique(self.log.queries))
-        if queries < FEWEST_QUERIES:
-            return f"{queries} queries, fewer than {FEWEST_QUERIES}"
+        if queries < FEW_QUERIES:
+            return f"{queries} queries, fewer than {FEW_QUERIES}"
         if isinstance(self.propensities, ResampledPropensities) and self.propensities.failed > MOST_FAILED:
             return (
                 f"in {self.propensities.failed:.0%} of the resamples of the log swaps do not link all positions, so "
@@ -235,27 +236,28 @@ def value_difference(
 
     Where the propensities come with their resamples, each draw of queries is valued by the propensities of that draw.
     """
+    parts = list(zip(first, second, strict=True))
+    totals, bases = np.zeros(len(log.query_ids)), np.zeros(len(log.query_ids))
+    for (placement, evidence), (other, _) in parts:
+        value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
+        totals[evidence.query_numbers] += value.totals - base.totals
+        bases[evidence.query_numbers] += value.bases
     queries = np.unique(log.queries)
-
-    def sums(valuation: Valuation) -> tuple[Doubles, Doubles]:
-        """The difference in value of each query, and what it is over."""
-        totals, bases = np.zeros(len(log.query_ids)), np.zeros(len(log.query_ids))
-        for (placement, evidence), (other, _) in zip(first, second, strict=True):
-            value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
-            totals[evidence.query_numbers] += value.totals - base.totals
-            bases[evidence.query_numbers] += value.bases
-        return totals[queries], bases[queries]
-
-    totals, bases = sums(valuation)
     if not isinstance(propensities, ResampledPropensities):
-        return bootstrap_ratio(totals, bases, level=level, seed=seed)
-    ratios = []
-    for theta, counts in zip(propensities.draws, propensities.counts, strict=True):
-        drawn = sums(replace(valuation, propensities=theta))
-        above, below = (float(counts @ propensities.total(values, queries)) for values in drawn)
-        if below > 0:
-            ratios.append(above / below)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+        return bootstrap_ratio(totals[queries], bases[queries], level=level, seed=seed)
+    drawn = [replace(valuation, propensities=theta) for theta in propensities.draws]
+    above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
+    for (placement, evidence), (other, _) in parts:
+        # Candidates without a click are worth nothing, unless a model says what they are worth.
+        for part in evidence.parts(clicked=valuation.relevance is None):
+            groups = propensities.groups[evidence.query_numbers[part.queries]]
+            for draw, by_draw in enumerate(drawn):
+                by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
+                lead = placement.weights(by_rank, part) - other.weights(by_rank, part)
+                times = propensities.counts[draw][groups]
+                above[draw] += times @ part.total(lead * found)
+                below[draw] += times @ (part.total(found) if by_draw.normalised else evidence.impressions[part.queries])
+    low, high = percentiles(above[below > 0] / below[below > 0], level)
     return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
 
@@ -271,10 +273,6 @@ def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
             )
 
 
-def _ranking(ranker: Ranker, evidence: Evidence) -> Ranking:
-    return Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence)
-
-
 def _beside_raw_clicks(
     ranker: Ranker, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
 ) -> dict[str, Valued]:
@@ -283,17 +281,20 @@ def _beside_raw_clicks(
     On the pages that they come from, click rates would win by the chance in the very clicks that they are judged by.
     """
     shown = Candidates.shown(log) if candidates is None else candidates
-    plain = replace(log, pair_clicks=None)
+    plain = trusted(log, pair_clicks=None)
     aside, left, taken = pages_held_out(plain, 0.5, seed=seed)
     halves = (log.impressions - aside, left), (aside, taken)
     parts = [Evidence.of(with_counts(plain, *half, ()), shown) for half in halves]
-    rankers: list[tuple[Placement, Evidence]] = [(_ranking(ranker, part), part) for part in parts]
+    rankers: list[tuple[Placement, Evidence]] = [(Ranking.by(ranker, part), part) for part in parts]
     raw: list[tuple[Placement, Evidence]] = []
     for part, other in zip(parts, reversed(parts), strict=True):
-        rates = np.zeros(len(shown.documents))
-        times = other.shown_at.sum(axis=1)
-        rates[ragged.rows_of(other.query_numbers, shown.offsets)] = other.clicks / np.maximum(times, 1)
-        raw.append((Ranking.of(rates[ragged.rows_of(part.query_numbers, shown.offsets)], part), part))
+        rates = new_array(len(shown.documents), np.float64)
+        rates[:] = 0
+        for piece in other.parts():
+            rows = ragged.rows_of(other.query_numbers[piece.queries], shown.offsets)
+            times = np.bincount(piece.shown, piece.times, minlength=len(rows))
+            rates[rows] = piece.clicks / np.maximum(times, 1)
+        raw.append((Ranking.of(gather([rates], part.query_numbers, shown.offsets)[1][0], part), part))
     return {name: rankers, RAW_CLICKS: raw}
 
 

@@ -42,7 +42,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.evaluation.evidence import Candidates, Evidence
+from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart
 from ultr.evaluation.judged import Ranker
 from ultr.evaluation.placement import Placement, Ranking
 from ultr.metrics import Interval, bootstrap_ratio
@@ -117,12 +117,17 @@ class Valuation:
         if (self.weighting == DOUBLY_ROBUST) != (self.relevance is not None):
             raise OptionError("weighting doubly-robust needs a relevance for each document, and no other takes one")
 
+    @property
+    def normalised(self) -> bool:
+        """Whether values are over the relevance found, not over impressions."""
+        return self.weighting == SELF_NORMALISED
+
     def rank_weights(self) -> Doubles:
         """U(k) of the ranks that count, from the first."""
         theta = np.asarray(self.propensities, dtype=np.float64)
         cutoff = len(theta) if self.cutoff is None else self.cutoff
         weights: Doubles = theta[:cutoff] if self.utility == "clicks" else 1 / np.log2(np.arange(cutoff) + 2)
-        return weights / weights[0] if self.weighting == SELF_NORMALISED else weights
+        return weights / weights[0] if self.normalised else weights
 
     def of_scores(self, scores: Floats | Doubles, evidence: Evidence) -> CounterfactualValue:
         """The value of ranking the candidates by these scores."""
@@ -130,44 +135,56 @@ class Valuation:
 
     def of(self, placement: Placement, evidence: Evidence) -> CounterfactualValue:
         """The value of placing the candidates like this."""
-        return self._value(placement.weights(self.rank_weights()), evidence)
-
-    def _value(self, weights: Doubles, evidence: Evidence) -> CounterfactualValue:
-        """The value where each candidate is given this rank weight on average."""
-        theta = np.asarray(self.propensities, dtype=np.float64)
-        if len(theta) < evidence.positions:
-            raise OptionError(
-                f"the log shows {evidence.positions} positions, but {len(theta)} propensities are given; "
-                "give one for each position"
-            )
-        impressions = evidence.impressions[evidence.queries]
-        examined = evidence.shown_at @ theta[: evidence.positions] / impressions
-        divisor = np.maximum(examined, self.smallest * theta.max())
-        found = evidence.clicks / divisor
-        if self.relevance is not None:
-            if self.relevance.shape != (len(evidence.features),) or not np.isfinite(self.relevance).all():
-                raise DataError(f"relevance must be a number for each of {len(evidence.features)} documents of the log")
-            g = self.relevance[evidence.documents]
-            found = found + impressions * g * (1 - examined / divisor)
-        bases = evidence.total(found) if self.weighting == SELF_NORMALISED else evidence.impressions
+        self.check(evidence)
+        by_rank = self.rank_weights()
+        totals, bases = np.zeros(len(evidence.impressions)), evidence.impressions.copy()
+        clicks = kept = squared = full = placed = unsupported = 0.0
+        for part in evidence.parts():
+            weights = placement.weights(by_rank, part)
+            examined, divisor, found = self.relevance_of(part)
+            totals[part.queries] = part.total(weights * found)
+            if self.normalised:
+                bases[part.queries] = part.total(found)
+            counted, click_weights = part.clicks * (weights > 0), weights / divisor
+            clicks += float(counted.sum())
+            kept += float(counted @ click_weights)
+            squared += float(counted @ click_weights**2)
+            seen = np.divide(part.clicks * weights, examined, out=np.zeros_like(weights), where=examined > 0)
+            full += float(seen.sum())
+            placed += float(part.impressions @ weights)
+            unsupported += float((part.impressions * weights) @ (examined == 0))
         if not bases.any():
             raise DataError("the log has no click on a candidate, so there is no value to estimate")
-        counted = evidence.clicks * (weights > 0)
-        click_weights = weights / divisor
-        kept = float(counted @ click_weights)
-        squared = float(counted @ click_weights**2)
-        full = float(
-            np.divide(evidence.clicks * weights, examined, out=np.zeros_like(weights), where=examined > 0).sum()
-        )
-        placed = impressions @ weights
         return CounterfactualValue(
-            totals=evidence.total(weights * found),
+            totals=totals,
             bases=bases,
-            clicks=float(counted.sum()),
+            clicks=clicks,
             effective_clicks=kept**2 / squared if squared else 0.0,
             clipped=max(0.0, 1 - kept / full) if full else 0.0,
-            unsupported=float((impressions * weights) @ (examined == 0) / placed) if placed else 0.0,
+            unsupported=unsupported / placed if placed else 0.0,
         )
+
+    def check(self, evidence: Evidence) -> None:
+        """Raise an error unless propensities and relevance fit the evidence."""
+        if len(self.propensities) < evidence.positions:
+            raise OptionError(
+                f"the log shows {evidence.positions} positions, but {len(self.propensities)} propensities are given; "
+                "give one for each position"
+            )
+        documents = len(evidence.features)
+        g = self.relevance
+        if g is not None and (g.shape != (documents,) or not np.isfinite(g).all()):
+            raise DataError(f"relevance must be a number for each of {documents} documents of the log")
+
+    def relevance_of(self, part: EvidencePart) -> tuple[Doubles, Doubles, Doubles]:
+        """rho_d, max(rho_d, tau) and N gamma_d of each candidate of a part."""
+        theta = np.asarray(self.propensities, dtype=np.float64)
+        examined = part.mean(theta)
+        divisor = np.maximum(examined, self.smallest * theta.max())
+        found = part.clicks / divisor
+        if self.relevance is not None:
+            found = found + part.impressions * self.relevance[part.documents] * (1 - examined / divisor)
+        return examined, divisor, found
 
 
 def counterfactual_value(
@@ -189,4 +206,4 @@ def counterfactual_value(
     """
     valuation = Valuation(propensities, weighting, utility, cutoff, smallest, relevance)
     evidence = Evidence.of(log, candidates)
-    return valuation.of_scores(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence)
+    return valuation.of(Ranking.by(ranker, evidence), evidence)

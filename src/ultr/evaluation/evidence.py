@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import computed, gather, new_array, take
 from ultr.errors import DataError
 
 
@@ -24,9 +27,54 @@ class Candidates:
     @classmethod
     def shown(cls, log: ClickLog) -> Candidates:
         """All documents that the log showed for the query, in whatever list."""
-        cells = np.unique(_cells(log.queries[ragged.list_numbers(log.offsets)], log.documents, log))
-        counts = np.bincount(cells // max(len(log.features), 1), minlength=len(log.query_ids))
-        return cls(cells % max(len(log.features), 1), ragged.from_lengths(counts))
+        return cls._of(_cells(log), log)
+
+    @classmethod
+    def _of(cls, cells: Cells, log: ClickLog) -> Candidates:
+        size = max(len(log.features), 1)
+        queries = computed(lambda ids: ids // size, cells.ids)
+        counts = np.bincount(queries, minlength=len(log.query_ids))
+        return cls(computed(lambda ids: ids % size, cells.ids), ragged.from_lengths(counts))
+
+
+def _cells(log: ClickLog) -> Cells:
+    """The cells of a log, with the same document for two queries counted as two."""
+    return log.cells(documents=log.documents_within(log.queries))
+
+
+@dataclass(frozen=True, eq=False)
+class EvidencePart:
+    """The evidence on candidates of some queries."""
+
+    queries: slice
+    """Their places among the queries of the evidence."""
+    candidates: Integers
+    """[candidates], their numbers."""
+    documents: Integers
+    """[candidates], rows of the features."""
+    of_query: Integers
+    """[candidates], the query of each, those of the part numbered from 0."""
+    impressions: Doubles
+    """[candidates], of the query of each."""
+    clicks: Doubles
+    """[candidates], over all positions."""
+    shown: Integers
+    """[cells], which of the part's candidates was shown."""
+    positions: Integers
+    """[cells], where, from 0."""
+    times: Doubles
+    """[cells], in how many of its query's impressions."""
+
+    def total(self, values: Doubles) -> Doubles:
+        """The sum over the candidates of each query, [queries of the part]."""
+        count = self.queries.stop - self.queries.start
+        return np.bincount(self.of_query, values, minlength=count).astype(np.float64, copy=False)
+
+    def mean(self, by_position: Doubles) -> Doubles:
+        """[candidates], a value of each position, 0 where not shown, averaged over the impressions of the query."""
+        sums = np.bincount(self.shown, self.times * by_position[self.positions], minlength=len(self.candidates))
+        means: Doubles = sums / self.impressions
+        return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,68 +91,92 @@ class Evidence:
     """[queries], the place of each among the log's `query_ids`."""
     impressions: Doubles
     """[queries]."""
-    shown_at: Doubles
-    """[candidates, positions], in how many of its query's impressions the candidate stood there."""
-    clicks: Doubles
-    """[candidates], over all positions."""
+    cells: Cells
+    """Where candidates were shown: the `documents` of these cells are numbers of candidates."""
 
     @classmethod
     def of(cls, log: ClickLog, candidates: Candidates | None = None) -> Evidence:
         """The evidence of a log on the candidates, by default the documents that it showed."""
-        chosen = Candidates.shown(log) if candidates is None else candidates
-        ragged.check_offsets(chosen.offsets, len(chosen.documents), what="candidates")
-        if len(chosen.offsets) - 1 != len(log.query_ids):
-            raise DataError(
-                f"candidates need one list for each of the log's {len(log.query_ids)} query ids, "
-                f"got {len(chosen.offsets) - 1}"
-            )
-        if len(chosen.documents) and not 0 <= chosen.documents.min() <= chosen.documents.max() < len(log.features):
-            raise DataError(f"candidates must be rows of the {len(log.features)} feature vectors")
+        cells = _cells(log)
+        chosen = Candidates._of(cells, log) if candidates is None else candidates
+        if candidates is not None:
+            _check(candidates, log)
         queries = np.unique(log.queries)
-        documents = chosen.documents[ragged.rows_of(queries, chosen.offsets)]
-        offsets = ragged.from_lengths(np.diff(chosen.offsets)[queries])
-        cells = _cells(queries[ragged.list_numbers(offsets)], documents, log)
-        order = np.argsort(cells, kind="stable")
-        if (np.diff(cells[order]) == 0).any():
-            raise DataError("a document stands twice among the candidates of a query; keep it once")
-        shown = _cells(log.queries[ragged.list_numbers(log.offsets)], log.documents, log)
-        places = np.searchsorted(cells[order], shown)
-        known = places < len(cells)
-        known[known] = cells[order[places[known]]] == shown[known]
-        rows = order[places[known]]
-        positions = len(log.factors[0].levels)
-        shown_at = np.zeros((len(documents), positions))
-        np.add.at(
-            shown_at,
-            (rows, log.positions[known] - 1),
-            np.repeat(log.impressions, log.lengths)[known].astype(np.float64),
-        )
+        offsets, (documents,) = gather([chosen.documents], queries, chosen.offsets)
+        if candidates is not None:
+            cells = _numbered(cells, documents, queries, offsets, len(log.features))
         return cls(
             features=log.features,
             documents=documents,
             offsets=offsets,
             query_numbers=queries,
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
-            shown_at=shown_at,
-            clicks=np.bincount(rows, log.clicks[known], minlength=len(documents)).astype(np.float64),
+            cells=cells,
         )
-
-    @property
-    def queries(self) -> Integers:
-        """[candidates], the number of each candidate's query."""
-        return ragged.list_numbers(self.offsets)
 
     @property
     def positions(self) -> int:
         """How many positions the log knows."""
-        return int(self.shown_at.shape[1])
+        return self.cells.count
 
-    def total(self, values: Doubles) -> Doubles:
-        """The sum over the candidates of each query, [queries]."""
-        return np.bincount(self.queries, values, minlength=len(self.impressions)).astype(np.float64, copy=False)
+    def parts(self, *, clicked: bool = False) -> Iterator[EvidencePart]:
+        """The candidates of some queries after those of others; with `clicked`, only those with a click."""
+        cells = self.cells
+        for span in ragged.spans(self.offsets):
+            first, last = np.searchsorted(cells.documents, (span.rows.start, span.rows.stop))
+            shown, count = cells.documents[first:last] - span.rows.start, span.rows.stop - span.rows.start
+            clicks = np.bincount(shown, cells.clicks[first:last], minlength=count).astype(np.float64, copy=False)
+            kept = clicks > 0 if clicked else np.ones(count, dtype=np.bool_)
+            rows = np.flatnonzero(kept[shown])
+            yield EvidencePart(
+                queries=span.lists,
+                candidates=span.rows.start + np.flatnonzero(kept),
+                documents=self.documents[span.rows][kept],
+                of_query=np.repeat(np.arange(len(span.lengths)), span.lengths)[kept],
+                impressions=span.spread(self.impressions)[kept],
+                clicks=clicks[kept],
+                shown=(np.cumsum(kept) - 1)[shown[rows]],
+                positions=cells.positions[first:last][rows],
+                times=cells.impressions[first:last][rows],
+            )
 
 
-def _cells(queries: Integers, documents: Integers, log: ClickLog) -> Integers:
-    """A number for each pair of query and document."""
-    cells: Integers = queries.astype(np.int64) * len(log.features) + documents
-    return cells
+def _check(candidates: Candidates, log: ClickLog) -> None:
+    ragged.check_offsets(candidates.offsets, len(candidates.documents), what="candidates")
+    if len(candidates.offsets) - 1 != len(log.query_ids):
+        raise DataError(
+            f"candidates need one list for each of the log's {len(log.query_ids)} query ids, "
+            f"got {len(candidates.offsets) - 1}"
+        )
+    documents = candidates.documents
+    if len(documents) and not 0 <= documents.min() <= documents.max() < len(log.features):
+        raise DataError(f"candidates must be rows of the {len(log.features)} feature vectors")
+
+
+def _numbered(cells: Cells, documents: Integers, queries: Integers, offsets: Integers, size: int) -> Cells:
+    """The cells of the candidates of some queries, by the number of the candidate."""
+    keys = new_array(len(documents), np.int64)
+    for span in ragged.spans(offsets):
+        keys[span.rows] = span.spread(queries) * size + documents[span.rows]
+    order = None if _ascending(keys) else np.argsort(keys, kind="stable")
+    keys = keys if order is None else keys[order]
+    if not _ascending(keys):
+        raise DataError("a document stands twice among the candidates of a query; keep it once")
+
+    def number(ids: Integers) -> Integers:
+        """The candidates that these documents are, -1 for none."""
+        places = np.minimum(np.searchsorted(keys, ids), max(len(keys) - 1, 0))
+        known = keys[places] == ids if len(keys) else np.zeros(len(ids), dtype=np.bool_)
+        return np.where(known, places if order is None else order[places], -1)
+
+    numbers = computed(number, cells.ids)
+    if not _ascending(numbers) or (len(numbers) and numbers[0] < 0):
+        of_cell = numbers[cells.documents]
+        known = np.flatnonzero(of_cell >= 0)
+        cells = cells.choose(known[np.argsort(of_cell[known], kind="stable")], renumber=False)
+    return replace(cells, documents=take(numbers, cells.documents), ids=documents)
+
+
+def _ascending(numbers: Integers) -> bool:
+    """Whether each number is above the one before."""
+    return all((numbers[1:][part] > numbers[:-1][part]).all() for part in ragged.slices(max(len(numbers) - 1, 0)))

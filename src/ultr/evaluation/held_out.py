@@ -8,12 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
-from ultr.data import ragged, row_blocks
+from ultr.arrays import Doubles
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics import Interval, bootstrap_ratio, list_log_likelihood, list_log_likelihoods, log_likelihoods
+from ultr.metrics.query_bootstrap import query_numbers
 
 
 class ClickPredictor(Protocol):
@@ -51,15 +52,16 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     if not log.clicks.any():
         raise DataError("the log has no click to predict; evaluate on one that has")
     probabilities, shares = ranker.click_probabilities(log), ranker.click_shares(log)
-    surprise, shown = (np.zeros(int(log.factors[0].values.max()) + 1) for _ in range(2))
+    shown = log.totals(log.position).impressions[: int(log.position.values.max()) + 1]
+    surprise = np.zeros(len(shown))
     in_lists, clicked = 0.0, 0
-    for rows, often in _rows(log):
-        clicks, places = log.clicks[rows], log.factors[0].values[rows]
-        surprise -= np.bincount(places, log_likelihoods(probabilities[rows], clicks, often), minlength=len(shown))
-        shown += np.bincount(places, often, minlength=len(shown))
+    for span in _filled(log):
+        clicks = log.clicks[span.rows]
+        likelihoods = log_likelihoods(probabilities[span.rows], clicks, span.spread(log.impressions))
+        surprise -= np.bincount(log.position.values[span.rows], likelihoods, minlength=len(shown))
         if clicks.any():
             with np.errstate(divide="ignore"):
-                in_lists += list_log_likelihood(np.log(shares[rows]), clicks) * int(clicks.sum())
+                in_lists += list_log_likelihood(np.log(shares[span.rows]), clicks) * int(clicks.sum())
             clicked += int(clicks.sum())
     mean = surprise.sum() / shown.sum()
     by_position = np.divide(surprise, shown, out=np.full(len(shown), np.nan), where=shown > 0)
@@ -68,12 +70,9 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     )
 
 
-def _rows(log: ClickLog) -> Iterator[tuple[slice, Integers]]:
-    """Some lists at a time: their rows, and how often each was shown."""
-    for start, stop in ragged.spans(log.offsets):
-        bounds = log.offsets[start : stop + 1]
-        if bounds[0] < bounds[-1]:
-            yield slice(bounds[0], bounds[-1]), np.repeat(log.impressions[start:stop], np.diff(bounds))
+def _filled(log: ClickLog) -> Iterator[ragged.Span]:
+    """The spans of a log that show a document."""
+    return (span for span in ragged.spans(log.offsets) if span.lengths.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +91,16 @@ class QueryLikelihoods:
     @classmethod
     def of(cls, ranker: ClickPredictor, log: ClickLog) -> QueryLikelihoods:
         """The likelihoods of a log's clicks, for each query that has a list."""
-        present, queries = np.unique(log.queries, return_inverse=True)
+        queries = query_numbers(log)
         shares, probabilities = ranker.click_shares(log), ranker.click_probabilities(log)
-        sums = np.zeros((4, len(present)))
-        for rows, often in _rows(log):
-            clicks = log.clicks[rows]
-            fits = log_likelihoods(probabilities[rows], clicks, often), list_log_likelihoods(shares[rows], clicks)
-            of_row = queries[row_blocks.lists_of(np.arange(rows.start, rows.stop), log.offsets)]
-            for total, values in zip(sums, (fits[0], often, fits[1], clicks), strict=True):
-                np.add.at(total, of_row, values)
-        return cls(*sums)
+        fits = np.zeros((2, int(queries.max(initial=-1)) + 1))
+        for span in _filled(log):
+            clicks, of_row = log.clicks[span.rows], span.spread(queries)
+            likelihoods = log_likelihoods(probabilities[span.rows], clicks, span.spread(log.impressions))
+            np.add.at(fits[0], of_row, likelihoods)
+            np.add.at(fits[1], of_row, list_log_likelihoods(shares[span.rows], clicks))
+        shown, clicked = log.totals(groups=queries)
+        return cls(fits[0], shown, fits[1], clicked)
 
     def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
         """How much likelier clicks and skips are by this ranker than by the other, a shown document."""

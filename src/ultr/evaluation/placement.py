@@ -8,59 +8,79 @@ from typing import Protocol
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
+from ultr.data import ragged
+from ultr.data.gathering import new_array
 from ultr.errors import DataError
-from ultr.evaluation.evidence import Evidence
+from ultr.evaluation.evidence import Evidence, EvidencePart
+from ultr.evaluation.judged import Ranker
+
+_VALUES = 2**22
+"""Feature values that are scored at once."""
 
 
 class Placement(Protocol):
     """Where candidates are put."""
 
-    def weights(self, by_rank: Doubles) -> Doubles:
-        """The mean weight of the ranks that each candidate gets, [candidates], from the weight of each rank."""
+    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
+        """The mean weight of the ranks that each candidate of the part gets, from the weight of each rank."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Candidates in the order of their scores."""
+    """Candidates in the order of their scores; those that tie share their ranks."""
 
-    order: Integers
-    """[candidates], the best of each query first."""
-    ranks: Integers
-    """[candidates], the rank of each of `order`, from 0."""
+    first: Integers
+    """[candidates], the first rank that a candidate shares, from 0."""
     ties: Integers
-    """[candidates], the number of the group of equal scores that each of `order` is in."""
+    """[candidates], how many share it, itself included."""
 
     @classmethod
     def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Ranking:
         """The ranking of the evidence's candidates by these scores."""
-        scores = np.asarray(scores, dtype=np.float64)
-        if scores.shape != evidence.documents.shape or np.isnan(scores).any():
+        if scores.shape != evidence.documents.shape:
             raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
-        queries = evidence.queries
-        order = np.lexsort((-scores, queries))
-        new = np.ones(len(scores), dtype=np.bool_)
-        new[1:] = (scores[order][1:] != scores[order][:-1]) | (queries[1:] != queries[:-1])
-        return cls(order, np.arange(len(scores)) - evidence.offsets[:-1][queries], np.cumsum(new) - 1)
+        first, ties = (new_array(len(scores), np.int64) for _ in range(2))
+        for span in ragged.spans(evidence.offsets):
+            values = scores[span.rows].astype(np.float64)
+            if np.isnan(values).any():
+                raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
+            query = np.repeat(np.arange(len(span.lengths)), span.lengths)
+            order = np.lexsort((-values, query))
+            new = np.ones(len(values), dtype=np.bool_)
+            new[1:] = (values[order][1:] != values[order][:-1]) | (query[1:] != query[:-1])
+            number, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+            ranks = np.arange(len(values)) - (np.cumsum(span.lengths) - span.lengths)[query]
+            first[span.rows.start + order] = ranks[starts][number]
+            ties[span.rows.start + order] = np.diff(starts, append=len(values))[number]
+        return cls(first, ties)
 
-    def weights(self, by_rank: Doubles) -> Doubles:
+    @classmethod
+    def by(cls, ranker: Ranker, evidence: Evidence) -> Ranking:
+        """The ranking of the evidence's candidates by a ranker, which scores some queries at a time."""
+        scores = new_array(len(evidence.documents), np.float64)
+        most = max(_VALUES // max(evidence.features.shape[1], 1), 1)
+        for span in ragged.spans(evidence.offsets, most=most):
+            matrix = evidence.features[evidence.documents[span.rows]]
+            scores[span.rows] = ranker.score(matrix, ragged.from_lengths(span.lengths))
+        return cls.of(scores, evidence)
+
+    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
         """The weight of the rank of each candidate; tied ones get the mean of theirs."""
-        counted = np.where(self.ranks < len(by_rank), by_rank[np.minimum(self.ranks, len(by_rank) - 1)], 0.0)
-        means = np.bincount(self.ties, counted) / np.bincount(self.ties)
-        weights = np.empty(len(self.order))
-        weights[self.order] = means[self.ties]
+        # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
+        sums = np.append(0.0, np.cumsum(by_rank))
+        first, ties = self.first[part.candidates], self.ties[part.candidates]
+        until = np.minimum(first + ties, len(by_rank))
+        weights: Doubles = (sums[until] - sums[np.minimum(first, len(by_rank))]) / ties
         return weights
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AsShown:
     """Candidates where the log showed them."""
 
-    evidence: Evidence
-
-    def weights(self, by_rank: Doubles) -> Doubles:
+    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
         """The mean over its query's impressions of the weight of each candidate's position, 0 where not shown."""
-        weights = np.zeros(max(self.evidence.positions, len(by_rank)))
+        weights = np.zeros(max(int(part.positions.max(initial=-1)) + 1, len(by_rank)))
         weights[: len(by_rank)] = by_rank
-        total: Doubles = self.evidence.shown_at @ weights[: self.evidence.positions]
-        return total / self.evidence.impressions[self.evidence.queries]
+        return part.mean(weights)

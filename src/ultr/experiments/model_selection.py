@@ -127,12 +127,9 @@ def _values(rankers: Mapping[str, Ranker], shared: SimulatedData, log: ClickLog)
             theta, "doubly-robust", smallest=SURE, relevance=attractiveness(judge, log.features)
         )
     evidence = Evidence.of(log)
-    scores = {
-        label: ranker.score(evidence.features[evidence.documents], evidence.offsets)
-        for label, ranker in rankers.items()
-    }
+    placed = {label: Ranking.by(ranker, evidence) for label, ranker in rankers.items()}
     return {
-        name: {label: valuation.of_scores(each, evidence).value for label, each in scores.items()}
+        name: {label: valuation.of(each, evidence).value for label, each in placed.items()}
         for name, valuation in valuations.items()
     }
 
@@ -142,10 +139,7 @@ def _verdicts(
 ) -> dict[str, list[str]]:
     """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
     evidence = Evidence.of(log)
-    placed = {
-        label: [(Ranking.of(ranker.score(evidence.features[evidence.documents], evidence.offsets), evidence), evidence)]
-        for label, ranker in rankers.items()
-    }
+    placed = {label: [(Ranking.by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     try:
         theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=shared.seed)

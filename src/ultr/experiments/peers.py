@@ -28,6 +28,7 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -247,8 +248,8 @@ def draw_sessions(log: ClickLog, *, sessions: int, seed: int, only_clicked: bool
     places = np.arange(len(rows)) - np.repeat(ragged.from_lengths(shown)[:-1], shown)
     clicks = np.zeros(len(rows), dtype=np.int64)
     clicks[shuffled] = places < np.repeat(clicked, shown)
-    drawn = replace(
-        replace(log, pair_clicks=None).select(lists), impressions=np.ones(len(lists), dtype=np.int64), clicks=clicks
+    drawn = trusted(
+        trusted(log, pair_clicks=None).select(lists), impressions=np.ones(len(lists), dtype=np.int64), clicks=clicks
     )
     if not only_clicked:
         return drawn

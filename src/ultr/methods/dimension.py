@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
-from ultr.data import ragged
+from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import spread
+from ultr.data.log_checks import trusted
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
 from ultr.metrics import list_log_likelihoods, paired_lead, smallest_not_beaten
+from ultr.metrics.query_bootstrap import units_of
 
 DIMENSIONS = (1, 2, 3, 4, 5)
 """What is tried, as in the paper."""
-LEAST = 1e-4
-"""A lead in log-likelihood a click up to this is luck of training: in a large log, even that is beyond noise."""
 FEWEST_QUERIES = 20
 """With fewer held-out queries, pages are held out, or lists compared, since noise cannot be told from so few."""
+LEAST = 1e-4
+"""A lead in log-likelihood a click up to this is luck of training: in a large log, even that is beyond noise."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def hold_out(log: ClickLog, *, seed: int) -> tuple[ClickLog, ClickLog]:
     """What is trained on and what chooses: other queries, or other pages where there are few queries."""
     if HELD_OUT * len(np.unique(log.queries)) >= FEWEST_QUERIES:
         return log.split(seed=seed)
-    return replace(log, pair_clicks=None).split(by="page", seed=seed)
+    return trusted(log, pair_clicks=None).split(by="page", seed=seed)
 
 
 def choose_dimension(
@@ -49,15 +51,17 @@ def choose_dimension(
 
     `shares` gives, for each dimension, how its model shares out the clicks of each shown list.
     """
-    units = _units(held_out)
-    clicks = np.bincount(units, held_out.clicks).astype(np.float64)
+    groups = units_of(held_out, fewest=FEWEST_QUERIES)
+    clicks, units = held_out.totals(groups=groups).clicks, spread(groups, held_out.offsets)
     if np.count_nonzero(clicks) < 2:
         raise DataError(
             "dimension 'auto' needs held-out clicks on at least two queries or lists, to tell a better dimension from "
             "chance; give more data, or a number"
         )
     totals = {
-        dimension: np.bincount(units, list_log_likelihoods(predict(held_out), held_out.clicks)).astype(np.float64)
+        dimension: np.bincount(
+            units, list_log_likelihoods(predict(held_out), held_out.clicks), minlength=len(clicks)
+        ).astype(np.float64)
         for dimension, predict in sorted(shares.items())
     }
     chosen = list(totals)[smallest_not_beaten(list(totals.values()), clicks, least=LEAST)]
@@ -66,10 +70,3 @@ def choose_dimension(
         lead = paired_lead(total, totals[chosen], clicks)
         table.append(Candidate(dimension, float(total.sum() / clicks.sum()), lead.mean, lead.error))
     return chosen, tuple(table)
-
-
-def _units(log: ClickLog) -> Integers:
-    """The number of the query of each shown document, or of its list where there are few queries."""
-    queries, numbers = np.unique(log.queries, return_inverse=True)
-    lists = ragged.list_numbers(log.offsets)
-    return numbers[lists] if len(queries) >= FEWEST_QUERIES else lists

@@ -46,11 +46,9 @@ def same_levels(data: ClickLog | JudgedLists, factors: tuple[Factor, ...]) -> bo
 
 
 def _same_in_lists(values: Integers, offsets: Integers) -> bool:
-    for start, stop in ragged.spans(offsets):
-        bounds = offsets[start : stop + 1]
-        part = np.asarray(values[bounds[0] : bounds[-1]])
-        lengths = np.diff(bounds)
-        firsts = part[(bounds[:-1] - bounds[0])[lengths > 0]]
-        if (part != np.repeat(firsts, lengths[lengths > 0])).any():
+    for span in ragged.spans(offsets):
+        filled = span.lengths > 0
+        firsts = values[offsets[:-1][span.lists][filled]]
+        if (values[span.rows] != np.repeat(firsts, span.lengths[filled])).any():
             return False
     return True

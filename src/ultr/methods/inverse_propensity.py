@@ -13,6 +13,8 @@ from torch import Tensor
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
+from ultr.data.cells import Cells
+from ultr.data.totals import totals
 from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
@@ -109,9 +111,16 @@ class InversePropensity(Estimator[WeightedObjective]):
         if self.propensities is not None:
             return np.array(self.propensities[:positions], dtype=np.float64)
         if self.estimator == CLICK_RATE:
-            levels, *totals = lists.factor_totals()
-            return click_rate_curve(levels[:, 0] + 1, totals[0], totals[1], positions_shown=positions)
-        impressions = np.repeat(lists.impressions, np.diff(lists.offsets))
-        clicks, places = lists.clicks.astype(np.float64), lists.factors[0] + 1
-        table = SwapTable.of(lists.documents, places, impressions, clicks, positions_shown=positions)
-        return SWAP_ESTIMATORS[self.estimator](table)
+            return click_rate_curve(
+                totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
+            )
+        cells = Cells.of(
+            lists.documents,
+            lists.factors[0],
+            lists.impressions,
+            lists.clicks,
+            count=positions,
+            offsets=lists.offsets,
+            fewest_positions=2,
+        )
+        return SWAP_ESTIMATORS[self.estimator](SwapTable.of(cells))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ultr.data.click_log import ClickLog
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.files import new_folder, write_json
 from ultr.preparation import faults
@@ -80,7 +81,7 @@ def read_log(log: object, **options: Any) -> ClickLog:
             prepared = _prepared(engine, log, chosen, None)
         if prepared.summary.rows.aside:
             warnings.warn(f"{prepared.summary.sentence()}; ultr.prepare keeps them in a file", stacklevel=2)
-        return replace(prepared.log, features=np.array(prepared.log.features))
+        return trusted(prepared.log, features=np.array(prepared.log.features))
 
 
 def _prepared(engine: Engine, log: object, options: Options, folder: Path | None) -> Prepared:

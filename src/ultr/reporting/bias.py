@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
+from ultr.data.log_checks import trusted
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting.inputs import ReportInputs
@@ -102,7 +102,7 @@ def _sample(log: ClickLog) -> ClickLog:
         shares = log.impressions / log.impressions.sum()
         log = log.select(np.sort(generator(0, "report").choice(log.lists, size=MOST_LISTS, replace=False, p=shares)))
     rows, documents = np.unique(log.documents, return_inverse=True)
-    return replace(log, features=log.features[rows], documents=documents, grades=None)
+    return trusted(log, features=log.features[rows], documents=documents, grades=None)
 
 
 def _by_score(ratios: Doubles, scores: Floats) -> dict[str, Doubles]:

@@ -31,7 +31,7 @@ def click_matrix(inputs: ReportInputs) -> ReportSection:
     clicks, shown = clicks[np.ix_(kept, places)], shown[np.ix_(kept, places)]
     rates = np.where(shown > 0, raw_rates(clicks, shown), fit_rank_one(clicks[None], shown[None]).rates[0])
     values = np.linalg.svd(rates, compute_uv=False).astype(np.float64)
-    rows, columns = [names[row] for row in kept], [log.factors[0].levels[place] for place in places]
+    rows, columns = [names[row] for row in kept], [log.position.levels[place] for place in places]
     share = values[0] ** 2 / (values**2).sum()
     source = (
         "Groups are the grades that a judge gave the documents"

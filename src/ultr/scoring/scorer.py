@@ -82,10 +82,9 @@ class Scorer:
         if self.card.form == "documents":
             bounds = np.arange(len(matrix) + 1)
         scores = np.empty(len(matrix), dtype=np.float32)
-        for start, stop in ragged.spans(bounds, most=AT_ONCE):
-            rows = slice(bounds[start], bounds[stop])
-            if rows.start < rows.stop:
-                scores[rows] = self._score_some(matrix[rows], bounds[start : stop + 1] - bounds[start])
+        for span in ragged.spans(bounds, most=AT_ONCE):
+            if span.rows.start < span.rows.stop:
+                scores[span.rows] = self._score_some(matrix[span.rows], ragged.from_lengths(span.lengths))
         return scores
 
     def _score_some(self, matrix: Floats, offsets: Integers) -> Floats:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ultr import checks
@@ -13,6 +11,7 @@ from ultr.clicks.model import ClickModel
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog, Grades, position_factor
 from ultr.data.judged import JudgedLists
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
 from ultr.simulation.ranking_svm import RankingSVM
@@ -97,7 +96,7 @@ def simulate_more(log: ClickLog, judged: JudgedLists, model: ClickModel, *, shar
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
     counts = model.counts(labels, each, generator(seed, "more clicks"), max_label=judged.max_label)
     clicks = counts[ragged.mask(log.offsets, width=model.positions)]
-    return replace(log, impressions=each, clicks=clicks, pair_clicks=None, splits=())
+    return trusted(log, impressions=each, clicks=clicks, pair_clicks=None, splits=())
 
 
 def _draw_sessions(

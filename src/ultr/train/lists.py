@@ -16,7 +16,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
-from ultr.data.row_blocks import spans
+from ultr.data.totals import totals
 from ultr.relevance.inputs import Documents, Inputs
 
 
@@ -122,7 +122,7 @@ class TrainingLists:
     def steps_per_epoch(self, batch_size: int) -> float:
         """Batches that have as many documents as there are in all; one that is shown in many lists counts once."""
         known = np.zeros(len(self.inputs), dtype=bool)
-        for part in spans(len(self.documents)):
+        for part in ragged.slices(len(self.documents)):
             known[self.documents[part]] = True
         return int(known.sum()) / max(len(self.documents), 1) * self.lists / batch_size
 
@@ -194,14 +194,7 @@ class TrainingLists:
     def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
         levels, numbers = combinations(self.factors)
-        impressions, clicks = np.zeros(len(levels)), np.zeros(len(levels))
-        for start, stop in ragged.spans(self.offsets):
-            offsets = self.offsets[start : stop + 1]
-            shown = slice(int(offsets[0]), int(offsets[-1]))
-            weights = np.repeat(self.impressions[start:stop], np.diff(offsets))
-            impressions += np.bincount(numbers[shown], weights, minlength=len(levels))
-            clicks += np.bincount(numbers[shown], self.clicks[shown], minlength=len(levels))
-        return levels, impressions, clicks
+        return levels, *totals(numbers, self.offsets, self.impressions, self.clicks, count=len(levels))
 
 
 def _uniform(sizes: Integers, share: Integers, random: np.random.Generator) -> Floats:

@@ -108,13 +108,12 @@ def score_lists(score: Callable[[Documents, Tensor], Tensor], inputs: Inputs, of
 
 def chunks(offsets: Integers) -> Iterator[Integers]:
     """Consecutive lists in groups of at most CHUNK documents with padding; lists without documents are left out."""
-    for first, last in ragged.spans(offsets):
-        lengths = np.diff(offsets[first : last + 1])
-        filled = np.flatnonzero(lengths)
+    for span in ragged.spans(offsets):
+        filled = np.flatnonzero(span.lengths)
         starts, start, width = [], 0, 0
-        for number, length in enumerate(lengths[filled].tolist()):
+        for number, length in enumerate(span.lengths[filled].tolist()):
             width = max(width, length)
             if number > start and (number + 1 - start) * width > CHUNK:
                 starts.append(number)
                 start, width = number, length
-        yield from np.split(first + filled, starts) if len(filled) else ()
+        yield from np.split(span.lists.start + filled, starts) if len(filled) else ()
