@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -21,7 +22,8 @@ Checked = TypeVar("Checked")
 def trusted(value: Checked, **changes: object) -> Checked:
     """`dataclasses.replace` without a new check, for changes that keep what was checked when the value was made."""
     copy = object.__new__(type(value))
-    vars(copy).update(vars(value) | changes)
+    # Fields only: what was cached of the old value may not hold for the new one.
+    vars(copy).update({field.name: getattr(value, field.name) for field in fields(value)} | changes)
     return copy
 
 
