@@ -17,7 +17,7 @@ from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
-from ultr.metrics import log_likelihood
+from ultr.metrics import log_likelihoods
 from ultr.simulation.log import simulate_log
 
 POSITIONS = 6
@@ -193,7 +193,10 @@ def test_likelihoods_are_those_of_the_whole_log_query_by_query() -> None:
     log = log_of(judged())
     fits = [QueryLikelihoods.of(By(0, chance), log) for chance in (0.1, 0.3)]
     impressions = np.repeat(log.impressions, log.lengths)
-    means = [log_likelihood(np.full(len(log.clicks), chance), log.clicks, impressions) for chance in (0.1, 0.3)]
+    means = [
+        log_likelihoods(np.full(len(log.clicks), chance), log.clicks, impressions).sum() / impressions.sum()
+        for chance in (0.1, 0.3)
+    ]
     assert len(fits[0].totals) == 150
     assert fits[1].against(fits[0]).mean == pytest.approx(means[1] - means[0])
     assert fits[1].against_in_lists(fits[0]).mean == 0

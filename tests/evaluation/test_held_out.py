@@ -13,7 +13,7 @@ from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
-from ultr.metrics import list_log_likelihood, log_likelihood, perplexity, perplexity_by_position
+from ultr.metrics import list_log_likelihood
 from ultr.relevance import MLP
 
 
@@ -45,14 +45,17 @@ def test_the_fit_is_that_of_the_measures_however_many_lists_are_taken_at_once(
 
     monkeypatch.setattr(ragged, "SPAN", 100)
     fit, probabilities = click_fit(Noise(), small_log), Noise().click_probabilities(small_log)
-    counts = small_log.clicks, np.repeat(small_log.impressions, small_log.lengths)
-    assert fit.log_likelihood == pytest.approx(log_likelihood(probabilities, *counts))
-    assert fit.perplexity == pytest.approx(perplexity(probabilities, *counts))
+    clicks, often = small_log.clicks, np.repeat(small_log.impressions, small_log.lengths)
+    skips = often - clicks
+    bits = clicks * np.log2(probabilities) + skips * np.log2(1 - probabilities)
+    assert fit.log_likelihood == pytest.approx(np.log(2) * bits.sum() / often.sum())
+    assert fit.perplexity == pytest.approx(2 ** (-bits.sum() / often.sum()))
     assert fit.list_log_likelihood == pytest.approx(
-        list_log_likelihood(np.log(Noise().click_shares(small_log)), counts[0])
+        list_log_likelihood(np.log(Noise().click_shares(small_log)), clicks)
     )
-    by_position = perplexity_by_position(probabilities, *counts, positions=small_log.positions)
-    np.testing.assert_allclose(fit.perplexity_by_position, by_position)
+    here = [small_log.positions == position for position in range(1, 11)]
+    expected = [2 ** (-bits[rows].sum() / often[rows].sum()) for rows in here]
+    np.testing.assert_allclose(fit.perplexity_by_position, expected)
 
 
 def test_a_log_without_a_click_is_one_data_error(small_log: ClickLog) -> None:

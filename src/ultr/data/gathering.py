@@ -45,44 +45,46 @@ def _room_for(size: int) -> Iterator[None]:
 
 
 def collect(parts: Iterable[Sequence[npt.NDArray[Any]]], dtypes: Sequence[npt.DTypeLike]) -> list[npt.NDArray[Any]]:
-    """Arrays that come part by part, each put together; a large one is mapped from a file, as by `new_array`."""
+    """Arrays that come part by part, each put together; if they are large, mapped from files, as by `new_array`."""
     columns = [_Column(np.dtype(dtype)) for dtype in dtypes]
     for part in parts:
         for column, values in zip(columns, part, strict=True):
             column.add(values)
+        if sum(column.waiting for column in columns) >= LARGE:
+            for column in columns:
+                column.write()
     return [column.whole() for column in columns]
 
 
 class _Column:
-    """An array of unknown length; what has come of it moves to a file whenever it is large."""
+    """An array of unknown length, and the file that what has come of it is written to."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._dtype, self._size, self._waiting = dtype, 0, 0
+        self._dtype, self._size = dtype, 0
+        self.waiting = 0
         self._parts: list[npt.NDArray[Any]] = []
         self._stream: IO[bytes] | None = None
 
     def add(self, values: npt.NDArray[Any]) -> None:
         self._parts.append(np.ascontiguousarray(values, dtype=self._dtype))
-        self._waiting += values.size * self._dtype.itemsize
-        if self._waiting >= LARGE:
-            self._write()
+        self.waiting += self._parts[-1].nbytes
 
     def whole(self) -> npt.NDArray[Any]:
         if self._stream is None:
             return np.concatenate([np.empty(0, self._dtype), *self._parts])
-        self._write()
+        self.write()
         with self._stream as stream:
             return np.asarray(np.memmap(stream, self._dtype, mode="r+", shape=self._size // self._dtype.itemsize))
 
-    def _write(self) -> None:
-        self._size += self._waiting
+    def write(self) -> None:
+        self._size += self.waiting
         with _room_for(self._size):
             if self._stream is None:
                 self._stream = tempfile.TemporaryFile()  # noqa: SIM115  (it is closed when the array is mapped)
             for values in self._parts:
                 self._stream.write(values.data)
             self._stream.flush()
-        self._parts, self._waiting = [], 0
+        self._parts, self.waiting = [], 0
 
 
 def gather(

@@ -9,7 +9,7 @@ import numpy as np
 from ultr.arrays import Integers
 from ultr.data import ragged
 
-BLOCK = 2**21
+BLOCK = 2**20
 """Rows that are held at once."""
 _BINS = 2**20
 

@@ -251,9 +251,10 @@ def value_difference(
         # Candidates without a click are worth nothing, unless a model says what they are worth.
         for part in evidence.parts(clicked=valuation.relevance is None):
             groups = propensities.groups[evidence.query_numbers[part.queries]]
+            ours, theirs = placement.weights(part), other.weights(part)
             for draw, by_draw in enumerate(drawn):
                 by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
-                lead = placement.weights(by_rank, part) - other.weights(by_rank, part)
+                lead = ours(by_rank) - theirs(by_rank)
                 times = propensities.counts[draw][groups]
                 above[draw] += times @ part.total(lead * found)
                 below[draw] += times @ (part.total(found) if by_draw.normalised else evidence.impressions[part.queries])

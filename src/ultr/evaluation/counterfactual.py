@@ -140,7 +140,7 @@ class Valuation:
         totals, bases = np.zeros(len(evidence.impressions)), evidence.impressions.copy()
         clicks = kept = squared = full = placed = unsupported = 0.0
         for part in evidence.parts():
-            weights = placement.weights(by_rank, part)
+            weights = placement.weights(part)(by_rank)
             examined, divisor, found = self.relevance_of(part)
             totals[part.queries] = part.total(weights * found)
             if self.normalised:

@@ -38,8 +38,9 @@ class ClickFit:
     log_likelihood: float
     """Mean log-likelihood of a shown document being clicked or not."""
     perplexity: float
-    """1 is perfect, 2 is a coin."""
+    """2 ** (- mean log2-likelihood): 1 is perfect, 2 is a fair coin (Dupret and Piwowarski 2008)."""
     perplexity_by_position: Doubles
+    """[positions up to the last that was shown]; NaN where nothing was."""
 
 
 def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | None = None) -> ClickFit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,8 +22,8 @@ _VALUES = 2**22
 class Placement(Protocol):
     """Where candidates are put."""
 
-    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
-        """The mean weight of the ranks that each candidate of the part gets, from the weight of each rank."""
+    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
+        """From the weight of each rank, the mean weight of the ranks that each candidate of the part gets."""
         ...
 
 
@@ -65,22 +66,25 @@ class Ranking:
             scores[span.rows] = ranker.score(matrix, ragged.from_lengths(span.lengths))
         return cls.of(scores, evidence)
 
-    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
+    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The weight of the rank of each candidate; tied ones get the mean of theirs."""
-        # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
-        sums = np.append(0.0, np.cumsum(by_rank))
         first, ties = self.first[part.candidates], self.ties[part.candidates]
-        until = np.minimum(first + ties, len(by_rank))
-        weights: Doubles = (sums[until] - sums[np.minimum(first, len(by_rank))]) / ties
-        return weights
+
+        def mean(by_rank: Doubles) -> Doubles:
+            # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
+            sums = np.append(0.0, np.cumsum(by_rank))
+            until = np.minimum(first + ties, len(by_rank))
+            weights: Doubles = (sums[until] - sums[np.minimum(first, len(by_rank))]) / ties
+            return weights
+
+        return mean
 
 
 @dataclass(frozen=True)
 class AsShown:
     """Candidates where the log showed them."""
 
-    def weights(self, by_rank: Doubles, part: EvidencePart) -> Doubles:
+    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The mean over its query's impressions of the weight of each candidate's position, 0 where not shown."""
-        weights = np.zeros(max(int(part.positions.max(initial=-1)) + 1, len(by_rank)))
-        weights[: len(by_rank)] = by_rank
-        return part.mean(weights)
+        last = int(part.positions.max(initial=-1))
+        return lambda by_rank: part.mean(np.pad(by_rank, (0, max(last + 1 - len(by_rank), 0))))

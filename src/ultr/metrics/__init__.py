@@ -5,14 +5,7 @@ Ties between scores count against the ranker, and a query without a relevant doc
 """
 
 from ultr.metrics.agreement import kendall_tau
-from ultr.metrics.click_fit import (
-    list_log_likelihood,
-    list_log_likelihoods,
-    log_likelihood,
-    log_likelihoods,
-    perplexity,
-    perplexity_by_position,
-)
+from ultr.metrics.click_fit import list_log_likelihood, list_log_likelihoods, log_likelihoods
 from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
 from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.measures import METRICS, Measure, mean
@@ -42,15 +35,12 @@ __all__ = [
     "kendall_tau",
     "list_log_likelihood",
     "list_log_likelihoods",
-    "log_likelihood",
     "log_likelihoods",
     "lower_is_better",
     "mean",
     "ndcg",
     "paired_lead",
     "paired_test",
-    "perplexity",
-    "perplexity_by_position",
     "precision",
     "rank_lists",
     "reciprocal_rank",

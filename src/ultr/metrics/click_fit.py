@@ -24,51 +24,6 @@ _ROUNDING = 1e-4
 """How far above 0 a log-softmax in float32 may end up."""
 
 
-def log_likelihood(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> float:
-    """The mean Bernoulli log-likelihood for each shown document and impression; 0 is perfect.
-
-    sum of (c log p + (n - c) log(1 - p)) / sum of n,   c clicks out of n impressions
-
-    Probabilities are clipped to [1e-6, 1 - 1e-6], so that one impossible click does not give minus infinity.
-
-    >>> round(log_likelihood(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1])), 4)
-    -0.6931
-    """
-    return float(log_likelihoods(probabilities, clicks, impressions).sum() / impressions.sum())
-
-
-def perplexity(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> float:
-    """2 ** (- mean log2-likelihood): 1 is perfect, 2 is a fair coin (Dupret and Piwowarski 2008).
-
-    Probabilities are clipped to [1e-6, 1 - 1e-6], so that one impossible click does not give infinity.
-
-    >>> perplexity(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1]))
-    2.0
-    """
-    bits = -log_likelihood(probabilities, clicks, impressions) / np.log(2)
-    return float(2**bits)
-
-
-def perplexity_by_position(
-    probabilities: Probabilities, clicks: Integers, impressions: Integers, *, positions: Integers
-) -> Doubles:
-    """The perplexity of each position 1, 2, ... up to the last one; NaN for a position that was never shown.
-
-    >>> perplexity_by_position(
-    ...     np.array([0.5, 1.0]), np.array([1, 4]), np.array([4, 4]), positions=np.array([1, 2])
-    ... ).round(4).tolist()
-    [2.0, 1.0]
-    """
-    likelihoods = log_likelihoods(probabilities, clicks, impressions)
-    if positions.shape != clicks.shape or positions.min() < 1:
-        raise DataError(f"positions must be one number of at least 1 for each of {len(clicks)} shown documents")
-    shown = np.bincount(positions, weights=impressions)[1:]
-    surprise = -np.bincount(positions, weights=likelihoods)[1:]
-    perplexities = np.full(len(shown), np.nan)
-    perplexities[shown > 0] = np.exp2(surprise[shown > 0] / shown[shown > 0] / np.log(2))
-    return perplexities
-
-
 def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> float:
     """The mean log-probability of a click, for models that share each click out over the shown list.
 
@@ -94,7 +49,9 @@ def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> f
 
 
 def log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> Doubles:
-    """The Bernoulli log-likelihood of each shown document, summed over its impressions.
+    """The Bernoulli log-likelihood of each shown document, summed over its impressions; 0 is perfect.
+
+    c log p + (n - c) log(1 - p),   c clicks out of n impressions
 
     >>> log_likelihoods(np.array([0.5, 0.5]), np.array([3, 0]), np.array([4, 1])).round(4).tolist()
     [-2.7726, -0.6931]
