@@ -17,7 +17,7 @@ from tests.data.test_periods import NAMES
 from ultr.arrays import Floats, Integers
 from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.provenance import Lineage, Provenance
-from ultr.data.split import SPLITS
+from ultr.data.split import SPLITS, Split
 from ultr.errors import DataError, SeenDataWarning
 from ultr.evaluation import (
     Assumption,
@@ -145,6 +145,13 @@ def test_of_several_rankers_only_what_none_has_seen_is_left(ways: Any) -> None:
     else:
         assert found.log is log
         assert "nothing of the log is left that" in found.warnings[0]
+
+
+def test_what_several_splits_leave_is_no_part_of_one_of_them() -> None:
+    log = timed()
+    kept = log.split(0.3)[0]
+    for data in ((kept.split(0.3)[0],), (kept, log.split(0.4, seed=1)[0])):
+        assert found_for(log, *data).log.splits == (Split(log.fingerprint(), "selection"),)
 
 
 def test_rankers_of_two_splits_are_measured_on_the_queries_that_neither_has_seen() -> None:
@@ -305,6 +312,7 @@ def test_clicks_that_chose_the_weights_are_told(by: str) -> None:
     # What was put aside before is as good as new.
     assert unseen_part({"a": trained(kept, held)}, test).notes == ()
     assert unseen_part({"a": trained(kept, kept)}, rest).notes == ()
+    assert unseen_part({"a": trained(rest, rest.split(0.3, by="page")[1])}, log).notes == ()
 
 
 def test_a_log_that_lost_its_counts_of_pairs_to_be_split_is_still_known(pair_log: ClickLog) -> None:
