@@ -13,6 +13,7 @@ from ultr.clicks.position_based import PositionBased
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, CounterfactualValue, Evidence, Valuation, counterfactual_value
 from ultr.evaluation.placement import AsShown
@@ -23,6 +24,8 @@ UNCLIPPED = 1e-9
 
 
 class ByFirstFeature:
+    provenance = Provenance()
+
     def score(self, features: Floats, offsets: Integers) -> Floats:
         return features[:, 0]
 

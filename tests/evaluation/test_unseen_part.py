@@ -17,15 +17,24 @@ from tests.data.test_periods import NAMES
 from ultr.arrays import Floats, Integers
 from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.provenance import Lineage, Provenance
-from ultr.data.split import SPLITS
+from ultr.data.split import SPLITS, Split
 from ultr.errors import DataError, SeenDataWarning
-from ultr.evaluation import QueryLikelihoods, UnseenPart, click_fit, compare, unseen_part
+from ultr.evaluation import (
+    Assumption,
+    QueryLikelihoods,
+    UnseenPart,
+    click_fit,
+    compare,
+    counterfactual_value,
+    unseen_part,
+)
 from ultr.evaluation.unseen_part import trained_on
 from ultr.methods import ClickBaseline, Vectorization, load
 from ultr.methods.dimension import hold_out
 from ultr.relevance import MLP
 
 TINY: dict[str, Any] = {"relevance": MLP(hidden=(4,), steps=3)}
+QUICK: dict[str, Any] = {"propensities": np.ones(10), "assumption": Assumption(None, None, "not tested")}
 
 
 @dataclass
@@ -137,6 +146,13 @@ def test_of_several_rankers_only_what_none_has_seen_is_left(ways: Any) -> None:
     else:
         assert found.log is log
         assert "nothing of the log is left that" in found.warnings[0]
+
+
+def test_what_several_splits_leave_is_no_part_of_one_of_them() -> None:
+    log = timed()
+    kept = log.split(0.3)[0]
+    for data in ((kept.split(0.3)[0],), (kept, log.split(0.4, seed=1)[0])):
+        assert found_for(log, *data).log.splits == (Split(log.fingerprint(), "selection"),)
 
 
 def test_rankers_of_two_splits_are_measured_on_the_queries_that_neither_has_seen() -> None:
@@ -297,6 +313,7 @@ def test_clicks_that_chose_the_weights_are_told(by: str) -> None:
     # What was put aside before is as good as new.
     assert unseen_part({"a": trained(kept, held)}, test).notes == ()
     assert unseen_part({"a": trained(kept, kept)}, rest).notes == ()
+    assert unseen_part({"a": trained(rest, rest.split(0.3, by="page")[1])}, log).notes == ()
 
 
 def test_a_log_that_lost_its_counts_of_pairs_to_be_split_is_still_known(pair_log: ClickLog) -> None:
@@ -337,16 +354,18 @@ def test_a_ranker_is_never_compared_on_its_training_queries(small_log: ClickLog,
     whole = ClickLog.load(tmp_path / "log")
     kept, held = whole.split(0.2)
     rankers = [ClickBaseline(**TINY, seed=seed).fit(kept) for seed in (0, 1)]
-    comparison = compare(rankers[0], rankers[1], small_log)
+    comparison = compare(rankers[0], rankers[1], small_log, **QUICK)
     assert comparison.unseen.name == "the 24 queries of the log that neither model was trained on"
     assert comparison.unseen.log.fingerprint() == held.fingerprint()
     on_held = [QueryLikelihoods.of(ranker, held) for ranker in rankers]
     assert comparison.likelihood.difference == on_held[1].against(on_held[0])
     assert click_fit(rankers[0], small_log).log_likelihood == click_fit(rankers[0], held).log_likelihood
+    values = [counterfactual_value(rankers[0], log, propensities=np.ones(10)).value for log in (small_log, held)]
+    assert values[0] == values[1]
     nested = ClickBaseline(**TINY).fit(kept.split(0.1)[0])
     seen = queries_of(kept.split(0.1)[0])
-    assert queries_of(compare(rankers[0], nested, small_log).unseen.log) == queries_of(held)
-    assert queries_of(compare(nested, ByFeature(), small_log).unseen.log) == queries_of(small_log) - seen
+    assert queries_of(compare(rankers[0], nested, small_log, **QUICK).unseen.log) == queries_of(held)
+    assert queries_of(compare(nested, ByFeature(), small_log, **QUICK).unseen.log) == queries_of(small_log) - seen
 
 
 class ByFeature:
@@ -362,12 +381,14 @@ def test_a_measure_on_data_that_may_be_known_warns(small_log: ClickLog) -> None:
     ranker = ClickBaseline(**TINY).fit(small_log)
     with pytest.warns(SeenDataWarning, match="the ranker was trained on this log, so numbers measured on it"):
         click_fit(ranker, small_log)
+    with pytest.warns(SeenDataWarning, match="the ranker was trained on this log"):
+        counterfactual_value(ranker, small_log, propensities=np.ones(10))
     with pytest.warns(SeenDataWarning, match="A was trained on this log"):
-        comparison = compare(ranker, ByFeature(), small_log)
+        comparison = compare(ranker, ByFeature(), small_log, **QUICK)
     assert comparison.unseen.log is small_log
     ranker.ranker_ = replace(ranker.ranker_, provenance=None)
     with pytest.warns(SeenDataWarning, match="what B was trained on is not recorded"):
-        compare(ByFeature(), ranker, small_log)
+        compare(ByFeature(), ranker, small_log, **QUICK)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare(ByFeature(), ranker, small_log, unseen=UnseenPart(small_log, "all"))
+        compare(ByFeature(), ranker, small_log, unseen=UnseenPart(small_log, "all"), **QUICK)

@@ -45,6 +45,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart
 from ultr.evaluation.judged import Ranker
 from ultr.evaluation.placement import Placement, Ranking
+from ultr.evaluation.unseen_part import unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
 
 IPS, SELF_NORMALISED, DOUBLY_ROBUST = WEIGHTINGS = ("ips", "self-normalised", "doubly-robust")
@@ -201,9 +202,9 @@ def counterfactual_value(
 ) -> CounterfactualValue:
     """What a ranker would be worth to the users of a log, by the formulas at the head of this module.
 
-    It ranks the documents that the log showed for each query, or else the `candidates`. The log must not be one that
-    the ranker was trained on, or the value is too good.
+    It ranks the documents that the log showed for each query, or else the `candidates`, on the part of the log that it
+    was not trained on. Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     """
     valuation = Valuation(propensities, weighting, utility, cutoff, smallest, relevance)
-    evidence = Evidence.of(log, candidates)
+    evidence = Evidence.of(unseen_part({"the ranker": ranker}, log).warn().log, candidates)
     return valuation.of(Ranking.by(ranker, evidence), evidence)
