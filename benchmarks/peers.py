@@ -40,6 +40,7 @@ from ultr.experiments.peers import PEERS
 from ultr.experiments.run import simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
+from ultr.relevance import MLP
 
 OURS = ("click", "dla", "vectorization")
 LEARN_FROM_CLICKS = [name for name in METHODS if name not in ("label", "inverse-propensity")]
@@ -82,7 +83,7 @@ class Ranker:
 def rankers(names: Sequence[str], hidden: Sequence[int] | None, features: int) -> list[Ranker]:
     """Those of these names, the networks as large as one another."""
     found = []
-    layers = tuple(hidden or METHODS[OURS[-1]]().hidden)
+    layers = tuple(hidden or MLP().hidden)
     for name in names:
         if name in METHODS:
             found.append(Ranker(name, name, {"hidden": list(layers)} if hidden else {}))

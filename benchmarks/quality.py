@@ -35,6 +35,7 @@ from ultr.evaluation import evaluate
 from ultr.experiments.run import SimulatedData, simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
+from ultr.methods.options import estimator
 from ultr.train.checkpoint import Record
 
 MEASURE = "nDCG@10"
@@ -103,7 +104,7 @@ def train(shared: SimulatedData, method: str, recipe: str, *, data: str, clicks:
     options: dict[str, Any] = {"recipe": recipe, "hidden": tuple(hidden), "seed": shared.seed}
     if method == "inverse-propensity":
         options["propensities"] = tuple(shared.randomised_propensities().tolist())
-    ranker = METHODS[method](**options)
+    ranker = estimator(METHODS[method], options)
     curve, started = Curve(), time.process_time()
     ranker.fit(
         shared.splits.train if method == "label" else shared.log, validation=shared.splits.validation, progress=curve

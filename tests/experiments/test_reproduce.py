@@ -296,7 +296,7 @@ def test_the_figures_of_the_paper_are_drawn(tmp_path: Path, analysis: str, figur
 
 def test_the_base_vector_projects_as_the_ranker_does(tmp_path: Path) -> None:
     from ultr.methods import load
-    from ultr.methods.vectorization import Vectorization
+    from ultr.methods.vectorization import Embeddings
 
     name = _spec(tmp_path, 'analysis = "projection"', VECTORS)
     findings, folder = reproduce(name, out=tmp_path / "out", workers=1)
@@ -304,9 +304,10 @@ def test_the_base_vector_projects_as_the_ranker_does(tmp_path: Path) -> None:
     outcome = experiment.outcomes(experiment.contenders()[0], "trust", "labels")[0]
     assert findings.content[0]["mean"][-1] == pytest.approx(np.nanmean(outcome.values[3]))
     ranker, test = load(outcome.model), outcome.run.source.read().test
-    assert isinstance(ranker, Vectorization)
-    vectors = np.repeat(ranker.base_vectors(test.features, test.offsets), test.lengths, axis=0)
-    scores = (ranker.relevance_embeddings(test.features) * vectors).sum(axis=1)
+    embeddings = Embeddings.of(ranker)
+    assert embeddings is not None
+    vectors = np.repeat(embeddings.base_vectors(test.features, test.offsets), test.lengths, axis=0)
+    scores = (embeddings.relevance(test.features) * vectors).sum(axis=1)
     np.testing.assert_allclose(scores, ranker.score(test.features, test.offsets), rtol=1e-4, atol=1e-5)
 
 
