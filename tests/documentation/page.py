@@ -84,6 +84,7 @@ def run(page: Path, given: dict[str, Callable[..., object]]) -> None:
                 exec(compile(block.notes["given"], block.where, "exec"), scope)
                 names.update({name: value for name, value in scope.items() if name not in given})
             if block.title is not None:
+                Path(block.title).parent.mkdir(parents=True, exist_ok=True)
                 Path(block.title).write_text(block.smaller() + "\n")
             elif block.kind == "python":
                 printed = _python(block, names)

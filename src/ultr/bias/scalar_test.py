@@ -115,7 +115,7 @@ def scalar_test(
 
 
 @dataclass(frozen=True, eq=False)
-class _Documents:
+class _ShownDocuments:
     """Documents in groups, to be compared with themselves at other positions."""
 
     grouping: str
@@ -150,7 +150,7 @@ class _Halves:
     of them speaks for all.
     """
 
-    splits: tuple[_Documents, ...]
+    splits: tuple[_ShownDocuments, ...]
 
     def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
         tests = [split.test(level=level / 2, samples=samples, power=False, seed=seed) for split in self.splits]
@@ -187,7 +187,7 @@ class _Labels:
 
 def _candidates(
     log: ClickLog, labels: Integers | None, scores: Doubles | None, *, seed: int
-) -> Iterator[_Documents | _Halves | _Labels]:
+) -> Iterator[_ShownDocuments | _Halves | _Labels]:
     if not log.clicks.any():
         return
     cells = log.cells()
@@ -199,15 +199,15 @@ def _candidates(
         labelled = grades[cells.documents]
         clicks = np.bincount(np.maximum(labelled, 0), cells.clicks * (labelled >= 0)).astype(np.int64)
         grades = merge_small(grades, clicks, fewest=FEWEST_CLICKS)
-        yield _Documents(BY_LABEL, cells, grades, dispersion)
+        yield _ShownDocuments(BY_LABEL, cells, grades, dispersion)
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
-        yield _Documents(BY_SCORE, cells, score_groups(scores[cells.ids], weights), dispersion)
+        yield _ShownDocuments(BY_SCORE, cells, score_groups(scores[cells.ids], weights), dispersion)
     splits = [_moved(*list_click_groups(log, seed=seed + number)) for number in range(SPLITS)]
     if not all((groups >= 0).any() and len(half.documents) for groups, half in splits):
         # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
         splits = [_moved(*click_groups(cells, seed=seed + number)) for number in range(SPLITS)]
-    yield _Halves(tuple(_Documents(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
+    yield _Halves(tuple(_ShownDocuments(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
     if grades is not None:
         yield _Labels(log, grades[np.searchsorted(cells.ids, log.documents)])
 

@@ -12,7 +12,7 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.evaluation.judged import Ranker
+    from ultr.evaluation.judged import RankerLike
 
 
 def rank(
@@ -75,7 +75,7 @@ def rank(
             draft.write_text(text + "\n")
 
 
-def _ranker(model: Path) -> tuple[Ranker, Sequence[str]]:
+def _ranker(model: Path) -> tuple[RankerLike, Sequence[str]]:
     """The ranker of a folder or an exported file, and the features that it knows."""
     if model.is_file():
         from ultr.scoring import Scorer

@@ -16,7 +16,7 @@ from ultr.data.cells import Cells
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades as Grades
 from ultr.data.log_checks import check_log, trusted
-from ultr.data.log_folder import FORMAT, Levels, Manifest, read_array, read_manifest
+from ultr.data.log_folder import FORMAT, Levels, LogManifest, read_array, read_manifest
 from ultr.data.log_splits import lists_held_out, pages_held_out, with_counts
 from ultr.data.split import HELD_OUT, SPLITS, Split
 from ultr.data.totals import Totals, totals
@@ -399,7 +399,7 @@ class ClickLog:
             np.save(folder / f"factor-{number}.npy", factor.values, allow_pickle=False)
         for name, array in self._optional().items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        manifest = Manifest(
+        manifest = LogManifest(
             format=FORMAT,
             factors=tuple(Levels(name=factor.name, levels=factor.levels) for factor in self.factors),
             feature_names=self.feature_names,

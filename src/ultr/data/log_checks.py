@@ -13,10 +13,12 @@ from ultr.data import ragged
 from ultr.errors import DataError
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from ultr.data.click_log import ClickLog
 
 
-Checked = TypeVar("Checked")
+Checked = TypeVar("Checked", bound="DataclassInstance")
 
 
 def trusted(value: Checked, **changes: object) -> Checked:

@@ -24,7 +24,7 @@ class Levels(BaseModel):
     levels: tuple[str, ...]
 
 
-class Manifest(BaseModel):
+class LogManifest(BaseModel):
     """What is not in the arrays; what a log does not have is left out."""
 
     model_config = ConfigDict(extra="forbid")
@@ -37,12 +37,12 @@ class Manifest(BaseModel):
     splits: tuple[Split, ...] = ()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> LogManifest:
     """The manifest of a saved log, or a `DataError` that says what the folder is not."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}; give the folder of a saved click log")
     try:
-        manifest = Manifest.model_validate(read_json(folder / "manifest.json"))
+        manifest = LogManifest.model_validate(read_json(folder / "manifest.json"))
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise DataError(

@@ -26,7 +26,7 @@ from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import QueryLikelihoods
-from ultr.evaluation.judged import Ranker
+from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
@@ -92,8 +92,8 @@ class Comparison:
 
 
 def compare(
-    a: Ranker,
-    b: Ranker,
+    a: RankerLike,
+    b: RankerLike,
     log: ClickLog,
     *,
     propensities: Sequence[float] | Doubles | None = None,
@@ -262,7 +262,7 @@ def value_difference(
     return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
 
-def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
+def _check(a: RankerLike, b: RankerLike, log: ClickLog) -> None:
     if not log.clicks.any():
         raise DataError("the log has no click, so there is nothing to compare rankers by")
     for ranker in (a, b):
@@ -275,7 +275,7 @@ def _check(a: Ranker, b: Ranker, log: ClickLog) -> None:
 
 
 def _beside_raw_clicks(
-    ranker: Ranker, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
+    ranker: RankerLike, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
 ) -> dict[str, Valued]:
     """The ranker and raw click rates on both halves of the log's pages, each half ranked by the rates of the other.
 

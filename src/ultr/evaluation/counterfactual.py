@@ -43,7 +43,7 @@ from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart
-from ultr.evaluation.judged import Ranker
+from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import Placement, Ranking
 from ultr.evaluation.unseen_part import unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
@@ -189,7 +189,7 @@ class Valuation:
 
 
 def counterfactual_value(
-    ranker: Ranker,
+    ranker: RankerLike,
     log: ClickLog,
     *,
     propensities: Sequence[float] | Doubles,

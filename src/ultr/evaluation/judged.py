@@ -16,7 +16,7 @@ Measures: TypeAlias = Sequence[str | Measure | Callable[..., Doubles]]
 """Names, `Measure` values, or functions `f(scores, labels, offsets)` that give a value for each query."""
 
 
-class Ranker(Protocol):
+class RankerLike(Protocol):
     """Anything that scores candidates."""
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
@@ -44,7 +44,7 @@ class Evaluation:
         return paired_test(self.values[measure], other.values[measure])
 
 
-def evaluate(ranker: Ranker, judged: JudgedLists, measures: Measures = DEFAULT_MEASURES) -> Evaluation:
+def evaluate(ranker: RankerLike, judged: JudgedLists, measures: Measures = DEFAULT_MEASURES) -> Evaluation:
     """Measure a ranker on judged lists, by names such as `nDCG@10` and by functions of one's own (`Measure.of`).
 
     Features are matched by name: in another order they are the same, missing and unknown ones are refused.

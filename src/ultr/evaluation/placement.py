@@ -13,7 +13,7 @@ from ultr.data import ragged
 from ultr.data.gathering import new_array
 from ultr.errors import DataError
 from ultr.evaluation.evidence import Evidence, EvidencePart
-from ultr.evaluation.judged import Ranker
+from ultr.evaluation.judged import RankerLike
 
 _VALUES = 2**22
 """Feature values that are scored at once."""
@@ -57,7 +57,7 @@ class Ranking:
         return cls(first, ties)
 
     @classmethod
-    def by(cls, ranker: Ranker, evidence: Evidence) -> Ranking:
+    def by(cls, ranker: RankerLike, evidence: Evidence) -> Ranking:
         """The ranking of the evidence's candidates by a ranker, which scores some queries at a time."""
         scores = new_array(len(evidence.documents), np.float64)
         most = max(_VALUES // max(evidence.features.shape[1], 1), 1)

@@ -34,7 +34,7 @@ from ultr.seeding import generator
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class PeerLists:
     """Training or validation data of a peer: the documents of each list with their labels."""
 
     features: Floats
@@ -44,7 +44,7 @@ class Lists:
     lengths: Integers
 
     @classmethod
-    def of(cls, data: ClickLog | JudgedLists, *, sessions: int, seed: int) -> Lists:
+    def of(cls, data: ClickLog | JudgedLists, *, sessions: int, seed: int) -> PeerLists:
         """The clicks of drawn sessions as labels, or the labels of judged lists."""
         if isinstance(data, ClickLog):
             drawn = draw_sessions(data, sessions=sessions, seed=seed)
@@ -53,7 +53,7 @@ class Lists:
         places = ragged.ranks(judged.offsets) + 1
         return cls(judged.features, judged.labels, places, judged.lengths)
 
-    def worst_first(self) -> Lists:
+    def worst_first(self) -> PeerLists:
         """The documents of each list by label, the lowest first.
 
         Both libraries keep the order of documents with equal scores, and a few trees give many of these. In the order
@@ -61,7 +61,7 @@ class Lists:
         """
         lists = ragged.list_numbers(ragged.from_lengths(self.lengths))
         order = np.lexsort((self.labels, lists))
-        return Lists(self.features[order], self.labels[order], self.positions[order], self.lengths)
+        return PeerLists(self.features[order], self.labels[order], self.positions[order], self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +124,9 @@ class Peer(ABC):
         if validation is not None and validation.feature_names != log.feature_names:
             counts = f"{len(validation.feature_names)} and {len(log.feature_names)}"
             raise DataError(f"the validation data must have the same features as the training data, got {counts}")
-        lists = Lists.of(log, sessions=self.sessions, seed=seed)
+        lists = PeerLists.of(log, sessions=self.sessions, seed=seed)
         few = -(-self.sessions // 5)
-        held_out = None if validation is None else Lists.of(validation, sessions=few, seed=seed).worst_first()
+        held_out = None if validation is None else PeerLists.of(validation, sessions=few, seed=seed).worst_first()
         for what, part in (("training", lists), ("validation", held_out)):
             if part is not None and not part.labels.any():
                 raise DataError(
@@ -135,7 +135,7 @@ class Peer(ABC):
         return PeerRanker(self.train(lists, held_out, seed=seed % 2**31), log.feature_names)
 
     @abstractmethod
-    def train(self, lists: Lists, validation: Lists | None, *, seed: int) -> Callable[[Floats], Any]:
+    def train(self, lists: PeerLists, validation: PeerLists | None, *, seed: int) -> Callable[[Floats], Any]:
         """Boost trees, and give the function that scores features."""
 
 
@@ -143,11 +143,11 @@ class Peer(ABC):
 class XGBoost(Peer):
     """XGBoost's `rank:ndcg`; debiased with `lambdarank_unbiased`."""
 
-    def train(self, lists: Lists, validation: Lists | None, *, seed: int) -> Callable[[Floats], Any]:
+    def train(self, lists: PeerLists, validation: PeerLists | None, *, seed: int) -> Callable[[Floats], Any]:
         """Boost trees, leaf by leaf as LightGBM does."""
         import xgboost
 
-        def matrix(part: Lists, ref: Any = None) -> Any:
+        def matrix(part: PeerLists, ref: Any = None) -> Any:
             return xgboost.QuantileDMatrix(
                 part.features, label=part.labels, group=part.lengths, max_bin=255, ref=ref, nthread=self.threads
             )
@@ -185,7 +185,7 @@ class XGBoost(Peer):
 class LightGBM(Peer):
     """LightGBM's `lambdarank`; debiased with the `position` of its data set."""
 
-    def train(self, lists: Lists, validation: Lists | None, *, seed: int) -> Callable[[Floats], Any]:
+    def train(self, lists: PeerLists, validation: PeerLists | None, *, seed: int) -> Callable[[Floats], Any]:
         """Boost trees."""
         import lightgbm
 

@@ -35,7 +35,7 @@ _DECIDING = (
         "clicks",
         "metrics",
         "losses",
-        "nn",
+        "relevance",
         "simulation",
         "bias",
         "train",

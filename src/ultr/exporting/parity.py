@@ -9,7 +9,7 @@ import numpy as np
 from ultr.arrays import Floats
 from ultr.data.judged import JudgedLists
 from ultr.errors import ExportError
-from ultr.evaluation.judged import Ranker
+from ultr.evaluation.judged import RankerLike
 from ultr.metrics import kendall_tau, mean
 
 LARGEST, SMALLEST_TAU = 1e-3, 0.999
@@ -49,7 +49,7 @@ class Parity:
             )
 
 
-def parity(model: Ranker, exported: Ranker, lists: JudgedLists, *, typical: Floats) -> Parity:
+def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, typical: Floats) -> Parity:
     """Both rankers on these candidates, and on them with a tenth of the features blanked out."""
     wanted = model.score(lists.features, lists.offsets)
     found = exported.score(lists.features, lists.offsets)

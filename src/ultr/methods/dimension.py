@@ -25,7 +25,7 @@ LEAST = 1e-4
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TriedDimension:
     """A dimension that was tried."""
 
     dimension: int
@@ -46,7 +46,7 @@ def hold_out(log: ClickLog, *, seed: int) -> tuple[ClickLog, ClickLog]:
 
 def choose_dimension(
     shares: Mapping[int, Callable[[ClickLog], Doubles]], held_out: ClickLog
-) -> tuple[int, tuple[Candidate, ...]]:
+) -> tuple[int, tuple[TriedDimension, ...]]:
     """The smallest dimension that no larger one beats beyond noise, and how all of them did.
 
     `shares` gives, for each dimension, how its model shares out the clicks of each shown list.
@@ -68,5 +68,5 @@ def choose_dimension(
     table = []
     for dimension, total in totals.items():
         lead = paired_lead(total, totals[chosen], clicks)
-        table.append(Candidate(dimension, float(total.sum() / clicks.sum()), lead.mean, lead.error))
+        table.append(TriedDimension(dimension, float(total.sum() / clicks.sum()), lead.mean, lead.error))
     return chosen, tuple(table)

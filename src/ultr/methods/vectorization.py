@@ -19,7 +19,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Lineage
 from ultr.errors import OptionError
 from ultr.losses import gaussian_loss
-from ultr.methods.dimension import DIMENSIONS, Candidate, choose_dimension, hold_out
+from ultr.methods.dimension import DIMENSIONS, TriedDimension, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.observation import COMBINATIONS, Observation
@@ -239,9 +239,9 @@ class Vectorization(Estimator[VectorObjective]):
         return self.ranker_.objective.dimension
 
     @property
-    def candidates_(self) -> tuple[Candidate, ...]:
+    def candidates_(self) -> tuple[TriedDimension, ...]:
         """The dimensions that were tried, if held-out clicks chose one."""
-        return tuple(Candidate(**candidate) for candidate in self.ranker_.choices.get("candidates", ()))
+        return tuple(TriedDimension(**candidate) for candidate in self.ranker_.choices.get("candidates", ()))
 
     def observation_embeddings(self) -> dict[str, Floats]:
         """The learned observation embeddings of each bias factor by its name, [levels, dimension]."""

@@ -1,7 +1,7 @@
 """What every exported ranker keeps to.
 
 @pytest.mark.parametrize("method", [Additive])
-class TestAdditive(ExportContract): ...
+class TestExportsOfAdditive(ExportContract): ...
 """
 
 from __future__ import annotations
