@@ -74,7 +74,7 @@ def trainer(name: str, arena: Arena, *, seed: int, options: dict[str, Any]) -> C
         peer = PEERS[name].with_options(**options)
         return lambda: peer.fit(arena.log, validation=arena.validation, seed=seed)
     from ultr.methods import METHODS
-    from ultr.methods.options import estimator
+    from ultr.methods.flat_options import estimator
 
     method = estimator(METHODS[name], options | {"seed": seed})
     return lambda: method.fit(arena.log, validation=arena.validation)

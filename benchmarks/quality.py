@@ -35,7 +35,7 @@ from ultr.evaluation import evaluate
 from ultr.experiments.run import SimulatedData, simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.train.checkpoint import Record
 
 MEASURE = "nDCG@10"

@@ -30,7 +30,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import METHODS
 from ultr.methods.factors import factors_of
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.recipe import RECIPES

@@ -18,7 +18,7 @@ from tests.cli.console import ultr
 from ultr.bias import SwapTable, click_rate_propensities, pivot
 from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.methods import METHODS, ClickBaseline, load
-from ultr.methods.options import types
+from ultr.methods.flat_options import types
 from ultr.relevance import MLP
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]

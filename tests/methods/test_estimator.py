@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ultr.data.click_log import ClickLog
 from ultr.errors import NotFittedError, OptionError
 from ultr.methods import ClickBaseline, TwoTower, Vectorization
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.relevance import MLP
 
 TINY = MLP(hidden=(4,), steps=3)

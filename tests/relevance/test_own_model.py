@@ -20,8 +20,8 @@ from ultr.methods import METHODS, ClickBaseline, Vectorization, load
 from ultr.methods.estimator import Estimator
 from ultr.metrics import kendall_tau
 from ultr.relevance import Documents, Relevance, RelevanceModel
+from ultr.relevance.kinds import KINDS
 from ultr.relevance.recipe import RECIPES, Training
-from ultr.relevance.registry import KINDS
 from ultr.scoring import Scorer
 from ultr.train.checkpoint import Checkpoint
 

@@ -19,7 +19,7 @@ from ultr.errors import ModelFileError, TrainingError
 from ultr.methods import ClickBaseline, TwoTower, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import factors_of
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.relevance import MLP, Documents, RelevanceModel
 from ultr.relevance.recipe import RECIPES
 from ultr.train import allocator, loop

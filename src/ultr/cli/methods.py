@@ -24,7 +24,7 @@ def methods(
     from ultr.cli.output import print_json, print_table
     from ultr.methods import METHODS
     from ultr.methods import method as method_of
-    from ultr.relevance.registry import KINDS
+    from ultr.relevance.kinds import KINDS
 
     if method is None:
         rows = [_row(METHODS[name]) for name in METHODS]
@@ -68,7 +68,7 @@ def _whole(kind: type[Estimator]) -> dict[str, Any]:
     from inspect import getdoc
 
     from ultr.methods import description
-    from ultr.relevance.registry import KINDS
+    from ultr.relevance.kinds import KINDS
 
     own = [asdict(option) for option in description.options(kind)]
     relevance = {name: [asdict(option) for option in description.options(each)] for name, each in KINDS.items()}

@@ -74,12 +74,12 @@ def train(
     from ultr.cli.output import print_json
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
+    from ultr.methods import flat_options
     from ultr.methods import method as method_of
-    from ultr.methods import options as method_options
     from ultr.train.process_group import ProcessGroup
 
     kind = method_of(method)
-    types = method_options.types(kind)
+    types = flat_options.types(kind)
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
     if propensities is not None:
         _check_propensities(method, types, chosen)
@@ -92,7 +92,7 @@ def train(
         if name in chosen:
             raise OptionError(f"option {name} is given twice")
         chosen[name] = options.parse_value(name, value, types[name]) if isinstance(value, str) else value
-    estimator = method_options.estimator(kind, chosen)
+    estimator = flat_options.estimator(kind, chosen)
     check_new_folder(out, overwrite=overwrite)
     source: ClickLog | JudgedLists
     validation: ClickLog | JudgedLists | None

@@ -14,7 +14,7 @@ from ultr.clicks.model import ClickModel
 from ultr.clicks.position_based import PositionBased
 from ultr.clicks.trust_bias import TrustBias
 from ultr.clicks.user_browsing import UserBrowsing
-from ultr.registry import Registry
+from ultr.open_family import Registry
 
 
 def _fault(kind: type) -> str | None:

@@ -21,7 +21,7 @@ from ultr.evaluation.judged import of_scores
 from ultr.experiments.peers import PEERS
 from ultr.experiments.spec import Choice, Contender, Simulation
 from ultr.methods import METHODS
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.methods.ranker import Ranker
 from ultr.seeding import generator
 from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log

@@ -19,7 +19,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import DEFAULT_MEASURES
 from ultr.experiments.peers import PEERS
 from ultr.methods import METHODS
-from ultr.methods.options import estimator
+from ultr.methods.flat_options import estimator
 from ultr.metrics import Measure
 
 REFERENCES = ("ranking-svm", "click-model")

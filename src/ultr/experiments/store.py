@@ -22,7 +22,7 @@ from ultr.errors import DataError
 from ultr.experiments.peers import PEERS
 from ultr.experiments.run import Found, Run
 from ultr.files import new_folder, read_json, write_json
-from ultr.registry import Registry
+from ultr.open_family import Registry
 from ultr.version import __version__
 
 FORMAT = "ultr run 1"

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from ultr.methods.ranker import Ranker
-from ultr.relevance.model import RelevanceModel
 from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.relevance_model import RelevanceModel
 from ultr.scoring.card import KEY, Card
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ultr.arrays import Doubles
 from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
-from ultr.relevance.model import RelevanceModel
+from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import PointwiseObjective
 from ultr.train.stage import Stage

@@ -11,7 +11,7 @@ from typing import Any
 
 from ultr.data.click_log import ClickLog
 from ultr.methods.estimator import Estimator
-from ultr.relevance.model import Relevance
+from ultr.relevance.relevance_model import Relevance
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
-from ultr.relevance.model import Relevance, RelevanceModel
 from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import TrainingLists
 from ultr.train.loop import LoopOptions, train

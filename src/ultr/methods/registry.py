@@ -21,8 +21,8 @@ from ultr.methods.regression_em import RegressionEM
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
-from ultr.registry import Registry
-from ultr.relevance.registry import relevance_of
+from ultr.open_family import Registry
+from ultr.relevance.kinds import relevance_of
 
 _BUILT_IN: tuple[type[Estimator], ...] = (
     Vectorization,

@@ -25,7 +25,7 @@ from ultr.methods.factors import Factor
 from ultr.methods.observation import COMBINATIONS, Observation
 from ultr.methods.ranker import Ranker
 from ultr.relevance.mlp import Layers, Network
-from ultr.relevance.model import RelevanceModel
+from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists, pad
 from ultr.train.objective import Objective
 from ultr.train.process_group import ProcessGroup

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.relevance.inputs import Documents
-from ultr.relevance.model import Relevance, RelevanceModel
 from ultr.relevance.recipe import PRECISIONS, RECIPES, Training
+from ultr.relevance.relevance_model import Relevance, RelevanceModel
 
 
 class Layers(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from ultr.relevance.inputs import Documents
-from ultr.relevance.model import RelevanceModel
+from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.objective import Objective
 from ultr.train.stage import Models, Stage
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ultr.relevance.model import RelevanceModel
+from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch
 
 RELEVANCE = ("relevance",)

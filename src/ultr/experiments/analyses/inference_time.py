@@ -13,8 +13,7 @@ from ultr.data import ragged
 from ultr.data.scaling import FeatureScaling
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
-from ultr.methods import METHODS
-from ultr.methods import options as method_options
+from ultr.methods import METHODS, flat_options
 from ultr.methods.factors import Factor
 from ultr.pages import Table, model_figures
 from ultr.relevance.inputs import Documents, Inputs, all_documents
@@ -38,7 +37,7 @@ def inference_time(experiment: Experiment) -> Findings:
     position = Factor("position", tuple(str(place + 1) for place in range(10)), 0)
     scorers: dict[str, Score] = {}
     for contender in experiment.contenders():
-        estimator = method_options.estimator(METHODS[contender.method], contender.options)
+        estimator = flat_options.estimator(METHODS[contender.method], contender.options)
         scorers[contender.label] = estimator.build(width, [position], seed=0).score
     seconds = _time(scorers, documents, mask, repetitions=experiment.spec.repetitions)
     medians = {label: float(np.median(values)) for label, values in seconds.items()}

@@ -8,9 +8,9 @@ from typing import Any, get_type_hints
 
 from ultr import checks
 from ultr.methods.estimator import Estimator
+from ultr.relevance.kinds import KINDS
 from ultr.relevance.mlp import MLP
-from ultr.relevance.model import Relevance
-from ultr.relevance.registry import KINDS
+from ultr.relevance.relevance_model import Relevance
 
 RELEVANCE = "relevance"
 

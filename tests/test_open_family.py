@@ -10,7 +10,7 @@ import pytest
 from tests.plugin import EAGER, install
 
 from ultr.errors import OptionError, PluginError
-from ultr.registry import Registry
+from ultr.open_family import Registry
 
 
 class Plain:

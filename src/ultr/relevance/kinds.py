@@ -8,7 +8,7 @@ from typing import Any
 from ultr import checks
 from ultr.errors import OptionError
 from ultr.relevance.mlp import MLP
-from ultr.relevance.model import Relevance
+from ultr.relevance.relevance_model import Relevance
 
 KINDS: dict[str, type[Relevance]] = {kind.kind: kind for kind in (MLP,)}
 
