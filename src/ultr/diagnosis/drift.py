@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Mask
+from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
+from ultr.data.totals import Totals
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
 from ultr.metrics.intervals import Interval
@@ -48,15 +49,19 @@ class Drift:
         early, late = log.periods < first, log.periods >= last
         before = np.unique(log.queries[~late])
         unseen = ~np.isin(log.queries[late], before)
-        rates = [
-            log.totals(log.position, groups=np.where(part, 0, -1), group_count=1).rates[0] for part in (early, late)
+        units = units_of(log)
+        drawing = QueryBootstrap.draw(int(units.max()) + 1, samples=_SAMPLES, random=generator(seed, "drift"))
+        tables = [
+            log.totals(log.position, groups=np.where(part, drawing.groups[units], -1), group_count=drawing.count)
+            for part in (early, late)
         ]
+        before_rates, after_rates = (Totals(*(each.sum(axis=0) for each in part)).rates for part in tables)
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = rates[1] / rates[0]
+            change = after_rates / before_rates
         return cls(
             periods=click_rates(log, spread(log.periods, log.offsets), count=count),
             period_names=log.period_names,
-            ratio=_ratio(log, early, late, seed=seed),
+            ratio=_ratio(tables[0], tables[1], drawing.times),
             by_position=np.where(np.isfinite(change) & (change > 0), change, np.nan),
             new_queries=float(log.impressions[late][unseen].sum() / log.impressions[late].sum()),
         )
@@ -115,17 +120,12 @@ def _until(pages: Doubles, share: float) -> int:
     return min(int(np.searchsorted(np.cumsum(pages), share * pages.sum())) + 1, max(len(pages) // 2, 1))
 
 
-def _ratio(log: ClickLog, early: Mask, late: Mask, *, seed: int) -> Interval:
-    """Clicks of the late lists over those to be expected by the early ones' rates, resampled over queries."""
-    units = units_of(log)
-    drawing = QueryBootstrap.draw(int(units.max()) + 1, samples=_SAMPLES, random=generator(seed, "drift"))
-    tables: list[Doubles] = []
-    for part in (early, late):
-        groups = np.where(part, drawing.groups[units], -1)
-        tables += log.totals(log.position, groups=groups, group_count=drawing.count)
-    ratio = _expected_ratio(*(table.sum(axis=0, keepdims=True) for table in tables))
-    low, high = percentiles(_expected_ratio(*(drawing.times @ table for table in tables)), 0.95)
-    return Interval(float(ratio[0]), float(low), float(high))
+def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:
+    """Clicks of the late lists over those to be expected by the early ones' rates, from tables [groups, positions]."""
+    once = np.ones((1, times.shape[1]))
+    ratios = [_expected_ratio(*(drawn @ table for table in (*early, *late))) for drawn in (once, times)]
+    low, high = percentiles(ratios[1], 0.95)
+    return Interval(float(ratios[0][0]), float(low), float(high))
 
 
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:
