@@ -18,7 +18,7 @@ JUDGED = JudgedLists.of(
 
 
 class ByFirstFeature:
-    feature_names_ = ("bm25",)
+    feature_names = ("bm25",)
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         return features[:, 0]
