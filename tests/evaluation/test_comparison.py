@@ -18,6 +18,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.metrics import log_likelihoods
+from ultr.relevance import MLP
 from ultr.simulation.log import simulate_log
 
 POSITIONS = 6
@@ -203,12 +204,12 @@ def test_likelihoods_are_those_of_the_whole_log_query_by_query() -> None:
 
 
 def test_models_are_compared_by_value_and_by_likelihood(small: Splits, small_log: ClickLog) -> None:
-    options: dict[str, Any] = {"hidden": (16,), "steps": 60}
+    relevance = MLP(hidden=(16,), steps=60)
     train, held_out = small_log.split(0.5)
-    click, vectors = ClickBaseline(**options).fit(train), Vectorization(**options).fit(train)
+    click, vectors = ClickBaseline(relevance=relevance).fit(train), Vectorization(relevance=relevance).fit(train)
     comparison = compare(click, vectors, held_out, swaps=small_log)
     assert comparison.likelihood.winner == comparison.list_likelihood.winner == "B"
-    labels = LabelBaseline(**options).fit(small.train)
+    labels = LabelBaseline(relevance=relevance).fit(small.train)
     with_labels = compare(labels, vectors, held_out, swaps=small_log)
     assert with_labels.likelihood.verdict == "cannot tell"
     assert "A does not predict these clicks" in with_labels.likelihood.reason

@@ -97,10 +97,11 @@ class Estimator(ABC, Generic[ObjectiveT]):
             checks.integer("patience", self.patience, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
         try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-            reason = str(error).splitlines()[0]
-            raise OptionError(f"torch cannot use the device {self.device!r} here ({reason}); use 'cpu'") from error
+            usable = isinstance(self.device, str) and torch.empty(0, device=self.device).device.type != "meta"
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'") from error
+        if not usable:
+            raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'")
 
     def fit(
         self,
@@ -259,11 +260,12 @@ class Estimator(ABC, Generic[ObjectiveT]):
         others = [factor for factor in factors if factor not in learned]
         if not learned or not others:
             return
-        names = ", ".join(repr(factor.name) for factor in others)
+        names = " and ".join(repr(factor.name) for factor in others)
         why = "it learns the position only"
         if all(factor.by_page for factor in others):
-            why = "they are the same for all documents of a list, where a list-wise loss cannot see them"
-        warnings.warn(f"{type(self).__name__} leaves out the bias factors {names}: {why}", UltrWarning, stacklevel=4)
+            why = "what is the same for all documents of a list cancels in its list-wise loss"
+        what = "bias factor" if len(others) == 1 else "bias factors"
+        warnings.warn(f"{type(self).__name__} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
 
     def _validation(
         self,

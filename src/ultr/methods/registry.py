@@ -60,12 +60,13 @@ def load(folder: str | Path) -> Ranker:
         }
         estimator = kind().set_params(**options | {"relevance": relevance_of(options["relevance"]), "device": "cpu"})
         estimator.check()
-    except (OptionError, TypeError, KeyError, AttributeError) as error:
+        columns = [factor.column for factor in manifest.factors]
+        if bool(columns) != (kind.learns_from is ClickLog) or columns != list(range(len(columns))):
+            raise OptionError("wrong bias factors")
+        learned = [factor for factor in manifest.factors if estimator.learns(factor)]
+        model = estimator.build(len(manifest.feature_names), learned, seed=0).requires_grad_(False)
+    except (OptionError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
-    if bool(manifest.factors) != (kind.learns_from is ClickLog):
-        raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: wrong bias factors")
-    learned = [factor for factor in manifest.factors if estimator.learns(factor)]
-    model = estimator.build(len(manifest.feature_names), learned, seed=0).requires_grad_(False)
     load_weights(folder, model, manifest)
     names = tuple(manifest.feature_names)
     return Ranker(

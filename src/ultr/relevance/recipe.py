@@ -46,7 +46,8 @@ class Training:
     def build_optimizer(self, network: nn.Module, *, steps_per_epoch: float) -> torch.optim.Optimizer:
         """One optimiser for the whole run; parameters without a gradient keep still."""
         if self.optimizer == "adagrad":
-            return AdaGrad(network.parameters(), lr=self.learning_rate, initial_accumulator_value=0.1, fused=True)
+            parameters = [{"params": list(network.parameters())}]
+            return AdaGrad(parameters, lr=self.learning_rate, initial_accumulator_value=0.1, fused=True)
         # A step multiplies a weight by 1 - lr * decay, so that it is 1/e after 1 / (lr * decay) steps.
         constant = max(self.weight_decay_epochs * steps_per_epoch, FEWEST_DECAY_STEPS)
         weight_decay = 1 / (self.learning_rate * constant)
