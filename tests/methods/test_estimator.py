@@ -106,6 +106,6 @@ def test_a_device_by_number_trains_as_the_cpu_does(small_log: ClickLog) -> None:
 def test_a_device_that_cannot_be_used_is_refused_in_one_sentence(device: str, small_log: ClickLog) -> None:
     with pytest.raises(OptionError) as caught:
         ClickBaseline(relevance=TINY, device=device).fit(small_log)
-    assert str(caught.value).startswith(f"torch cannot use the device {device!r} here (")
+    assert str(caught.value).startswith(f"torch cannot use the device {device!r} here; use")
     assert str(caught.value).endswith("use 'cpu'")
     assert len(str(caught.value).splitlines()) == 1

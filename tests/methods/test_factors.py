@@ -68,7 +68,7 @@ def test_the_position_is_never_by_page_and_lists_without_documents_say_nothing()
 @pytest.mark.parametrize("method", [DLA(**TINY), TwoTower(**TINY, link="softmax")], ids=["dla", "softmax"])
 def test_a_list_wise_loss_leaves_out_what_is_the_same_for_a_page(method: Estimator, small_log: ClickLog) -> None:
     log = _with_style(_with_device(small_log))
-    with pytest.warns(UltrWarning, match="leaves out the bias factors 'device': they are the same for all") as caught:
+    with pytest.warns(UltrWarning, match="leaves out the bias factor 'device': what is the same for all") as caught:
         ranker = method.fit(log)
     assert len(caught) == 1
     assert ranker.ranker_.learned_factors == ("position", "style")
@@ -94,7 +94,7 @@ def test_methods_of_the_position_name_every_other_factor_that_they_leave_out(
     method: type[Estimator], name: str, pair_log: ClickLog
 ) -> None:
     log = _with_device(pair_log) if name == "device" else _with_style(pair_log)
-    with pytest.warns(UltrWarning, match=f"{method.__name__} leaves out the bias factors '{name}'") as caught:
+    with pytest.warns(UltrWarning, match=f"{method.__name__} leaves out the bias factor '{name}'") as caught:
         ranker = method(**TINY).fit(log)
     assert len(caught) == 1
     assert ranker.ranker_.learned_factors == ("position",)
