@@ -41,6 +41,7 @@ def _name(page: Path) -> str:
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     # What a page registers is forgotten after it.
     for registry in (CLICK_MODELS, METHODS):
         monkeypatch.setattr(registry, "_members", dict(registry._members))
@@ -125,6 +126,7 @@ def test_a_page_that_does_not_hold_is_refused(text: str, fault: str, tmp_path: P
 
 def test_notes_change_what_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(
         '```toml title="a.toml"\nx = 1\n```\n\n<!-- given: y = two() -->\n<!-- run with: 50 -> y -->\n\n'
