@@ -32,6 +32,9 @@ def class_called(name: object, *, fault: str | None = None, qualname: str = "Oth
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     monkeypatch.syspath_prepend(tmp_path)
+    # A page of the documentation may have left a package of this name behind.
+    for module in [name for name in sys.modules if name.partition(".")[0] == "eager_clicks"]:
+        monkeypatch.delitem(sys.modules, module)
     before = set(sys.modules)
 
     yield lambda **options: install(tmp_path, **options)
