@@ -138,6 +138,7 @@ def test_missing_weights_are_refused(model: Path) -> None:
         (lambda m: m.update(method="vectorisation"), "did you mean 'vectorization'"),
         (lambda m: m.update(format="ultr model 99"), "this version"),
         (lambda m: m.update(factors="none"), "damaged at 'factors'"),
+        (lambda m: m.update(choices={"candidates": [{"dimension": 3}]}), "damaged at 'choices.0.log_likelihood'"),
         (lambda m: m.update(surprise=1), "damaged at 'surprise'"),
         (lambda m: m.pop("versions"), "damaged at 'versions'"),
     ],

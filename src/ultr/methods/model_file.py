@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from safetensors.torch import save as to_bytes
@@ -20,6 +20,7 @@ from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import ModelFileError
 from ultr.files import new_folder, read_json, write_json
+from ultr.methods.dimension import TriedDimension
 from ultr.methods.factors import Factor
 from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
@@ -74,6 +75,12 @@ class Manifest(_Strict):
         if {len(scaling.minimum), len(scaling.maximum), len(scaling.typical)} != {len(self.feature_names)}:
             raise ValueError("scaling and feature_names differ in length")
         return self
+
+    @field_validator("choices")
+    @classmethod
+    def _tried_dimensions_are_complete(cls, choices: dict[str, Any]) -> dict[str, Any]:
+        TypeAdapter(list[TriedDimension]).validate_python(choices.get("candidates", []))
+        return choices
 
     @classmethod
     def of(cls, ranker: Ranker, tensors: Mapping[str, Tensor]) -> Manifest:
