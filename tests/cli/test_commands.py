@@ -398,6 +398,12 @@ def test_propensities_come_from_a_file_a_randomised_log_or_the_command_line(
     assert load(tmp_path / "log").options["propensities"] == rates.tolist()
 
 
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test one propensity for each position by fewer draws where its result is not looked at; they take most time."""
+    monkeypatch.setattr("ultr.evaluation.assumption.SAMPLES", 19)
+
+
 @pytest.fixture(scope="module")
 def swapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log with swaps, beside the models `raw` and `vectors` that were trained on nine tenths of its queries."""
@@ -431,6 +437,7 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
     assert answers["value"]["difference"].keys() == {"mean", "low", "high"}
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: Path, log: Path, tmp_path: Path) -> None:
     command = ["compare", model, swapped / "raw", "--log", log]
     text = ultr(*command).stdout
@@ -450,6 +457,7 @@ def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: P
     assert json.loads(by_pivot)["propensities"] == pytest.approx(pivot(table).tolist())
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_models_trained_on_the_whole_log_are_not_compared_in_silence(swapped: Path, tmp_path: Path) -> None:
     train = ["train", "click", "--log", swapped / "log", "--steps", 3, "--set", "hidden=8", "--validate", "none"]
     ultr(*train, "--out", tmp_path / "all")
@@ -463,6 +471,7 @@ def test_models_trained_on_the_whole_log_are_not_compared_in_silence(swapped: Pa
     assert measured[:2] == ["Measured on all 300 queries of the log.", f"Warning: {told}."]
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_models_of_a_part_of_the_log_are_compared_on_the_rest(swapped: Path, tmp_path: Path) -> None:
     log = ClickLog.load(swapped / "log")
     kept, held = log.split(0.2)
@@ -486,6 +495,7 @@ def test_models_of_a_part_of_the_log_are_compared_on_the_rest(swapped: Path, tmp
     assert [each["warnings"] for each in (whole, on_held, on_kept)] == [[], [], []]
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_a_model_without_a_record_of_its_data_is_not_measured_in_silence(swapped: Path, tmp_path: Path) -> None:
     old = tmp_path / "old"
     shutil.copytree(swapped / "raw", old)
@@ -502,6 +512,7 @@ def test_a_model_without_a_record_of_its_data_is_not_measured_in_silence(swapped
     assert measured[:2] == ["Measured on all 300 queries of the log.", told]
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_what_is_held_out_can_be_queries_pages_or_the_end(log: Path, tmp_path: Path) -> None:
     whole = ClickLog.load(log)
     timed = replace(whole, periods=np.arange(whole.lists) % 10, period_names=tuple("abcdefghij"))
@@ -613,7 +624,10 @@ BAD = [
     (["train", "click", "--lgo", "{log}", "--out", "{out}"], "no such option"),
     (["trian"], "no such command"),
     (["simulate", "--out", "{out}", "--set", "name=x"], "option of click model trust must be one of"),
-    (["simulate", "--out", "{out}", "--impressions", "99999999999999999999"], "impressions must be"),
+    (
+        ["simulate", "--data", "letor-like=50", "--out", "{out}", "--impressions", "99999999999999999999"],
+        "impressions must be",
+    ),
     (["evaluate", "{model}", "--data", "nofile.txt"], "there is no file 'nofile.txt'"),
     (["evaluate", "nomodel", "--data", "letor-like=50"], "there is no folder nomodel"),
     (["train", "label", "--data", "{bad}", "--out", "{out}"], "without a validation part; add --validate"),

@@ -22,17 +22,22 @@ def model(small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_a_model_is_exported_beside_its_folder(model: Path) -> None:
-    text = ultr("export", model, "--to", "onnx", "--overwrite").stdout
-    assert str(model.with_name("model.onnx")) in text
-    assert "Kendall's tau 1.0000" in text
+@pytest.fixture(scope="module")
+def printed(model: Path) -> str:
+    """What is said where the model is exported beside its folder."""
+    return ultr("export", model, "--to", "onnx", "--overwrite").stdout
+
+
+def test_a_model_is_exported_beside_its_folder(model: Path, printed: str) -> None:
+    assert str(model.with_name("model.onnx")) in printed
+    assert "Kendall's tau 1.0000" in printed
     features = np.random.default_rng(0).normal(size=(7, 64)).astype(np.float32)
     scorer = Scorer.load(model.with_name("model.onnx"))
     assert scorer.score(features) == pytest.approx(load(model).score(features), abs=1e-4)
 
 
+@pytest.mark.usefixtures("printed")
 def test_an_exported_file_ranks_as_its_model_does(model: Path, tmp_path: Path) -> None:
-    ultr("export", model, "--overwrite")
     random = np.random.default_rng(0)
     names = load(model).feature_names
     features = {name: random.normal(size=12) for name in reversed(names)}

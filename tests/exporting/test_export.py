@@ -40,6 +40,12 @@ def ranker(small_log: ClickLog) -> Vectorization:
 
 
 @pytest.fixture(scope="module")
+def clicked(small_log: ClickLog) -> ClickBaseline:
+    """A ranker with one score for each document, whatever its list."""
+    return ClickBaseline(**SMALL).fit(small_log)
+
+
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("exported")
 
@@ -174,8 +180,8 @@ def test_every_method_can_be_exported(
     assert (scorer.card.method, scorer.card.feature_names) == (method.name, list(small.test.feature_names))
 
 
-def test_a_scalar_ranker_costs_nothing_to_be_pointwise(small_log: ClickLog, tmp_path: Path) -> None:
-    written = export(ClickBaseline(**SMALL).fit(small_log), tmp_path / "model.onnx", pointwise=True)
+def test_a_scalar_ranker_costs_nothing_to_be_pointwise(clicked: ClickBaseline, tmp_path: Path) -> None:
+    written = export(clicked, tmp_path / "model.onnx", pointwise=True)
     assert written.cost is not None
     assert written.cost.pointwise == pytest.approx(written.cost.model, abs=1e-6)
 
@@ -270,16 +276,16 @@ def test_a_file_is_not_overwritten_unasked(ranker: Vectorization, tmp_path: Path
     assert path.read_text() == "mine"
 
 
-def test_a_model_without_sample_asks_for_candidates(small_log: ClickLog, tmp_path: Path) -> None:
-    ranker = replace(ClickBaseline(**SMALL).fit(small_log).ranker_, sample=None)
+def test_a_model_without_sample_asks_for_candidates(clicked: ClickBaseline, tmp_path: Path) -> None:
+    ranker = replace(clicked.ranker_, sample=None)
     with pytest.raises(OptionError, match="give some"):
         export(ranker, tmp_path / "model.onnx")
 
 
-def test_a_single_candidate_is_enough_to_check_on(small_log: ClickLog, small: Splits, tmp_path: Path) -> None:
+def test_a_single_candidate_is_enough_to_check_on(clicked: ClickBaseline, small: Splits, tmp_path: Path) -> None:
     one = small.test.select(np.arange(1))
     lists = JudgedLists.of(features=one.features[:1], labels=[1], offsets=[0, 1], feature_names=one.feature_names)
-    export(ClickBaseline(**SMALL).fit(small_log), tmp_path / "model.onnx", lists=lists)
+    export(clicked, tmp_path / "model.onnx", lists=lists)
 
 
 def test_candidates_of_other_data_are_refused(ranker: Vectorization, tmp_path: Path) -> None:

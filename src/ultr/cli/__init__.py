@@ -45,7 +45,7 @@ EXTRAS = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
 }
-"""Which extra brings a module that may be missing."""
+"""The extra that brings a module that may be missing."""
 
 app = typer.Typer(
     name="ultr",

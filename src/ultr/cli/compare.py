@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ultr.cli import options
+from ultr import checks
+from ultr.cli import options, output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.arrays import Doubles
-    from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import Answer, Comparison
+
+EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
+"""Fields of a value that say how much evidence it rests on."""
 
 
 def compare(
@@ -46,6 +48,7 @@ def compare(
 
     Example: `ultr compare raw model --log log`
     """
+    from ultr.bias import ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import compare as compare_rankers
     from ultr.evaluation.unseen_part import unseen_part
@@ -56,11 +59,17 @@ def compare(
     names = str(a), str(b)
     rankers = [load(path) for path in (a, b)]
     clicks = ClickLog.load(log)
+    if estimator is not None:
+        checks.one_of("estimator", estimator, ESTIMATORS)
+    # None of them, to estimate them from the swaps of the log.
+    given = None if propensities is None else options.read_propensities(propensities, estimator)
+    if propensities is None and estimator == "click-rate":
+        given = tuple(click_rate_propensities(clicks).tolist())
     comparison = compare_rankers(
         rankers[0],
         rankers[1],
         clicks,
-        propensities=_propensities(propensities, estimator, clicks),
+        propensities=given,
         estimator="all-pairs" if estimator in {None, "click-rate"} else str(estimator),
         weighting=weighting,
         utility=utility,
@@ -69,32 +78,12 @@ def compare(
         seed=seed,
     )
     if json:
-        from ultr.cli.output import print_json
-
-        print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison))
+        output.print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison))
     else:
         _print(comparison, names=names)
 
 
-def _propensities(path: Path | None, estimator: str | None, log: ClickLog) -> Sequence[float] | Doubles | None:
-    """Those that are given; None to estimate them from the swaps of the log."""
-    from ultr import checks
-    from ultr.bias import ESTIMATORS, click_rate_propensities, estimate_propensities, read_propensities
-    from ultr.data.click_log import ClickLog
-
-    if estimator is not None:
-        checks.one_of("estimator", estimator, ESTIMATORS)
-    if path is None:
-        return click_rate_propensities(log) if estimator == "click-rate" else None
-    if options.is_log(path, of="propensities"):
-        return estimate_propensities(ClickLog.load(path), estimator or "click-rate")
-    if estimator is not None:
-        raise OptionError(f"{path} has propensities, so there is nothing to estimate; leave --estimator out")
-    return read_propensities(path)
-
-
 def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
-    from ultr.cli.output import print_table
     from ultr.evaluation.comparison import QUESTIONS
 
     a, b = names
@@ -113,7 +102,7 @@ def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
             }
             for name, value in comparison.values.items()
         ]
-        print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
+        output.print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
     else:
         typer.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
     rows = []
@@ -128,7 +117,7 @@ def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
                 "high": "" if answer.difference is None else f"{answer.difference.high:+.4f}",
             }
         )
-    print_table(rows, title="\nanswers, 95 % intervals")
+    output.print_table(rows, title="\nanswers, 95 % intervals")
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
@@ -142,18 +131,8 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "propensities": None if theta is None else theta.tolist(),
         "one_propensity_for_each_position": vars(comparison.assumption),
         "values": {
-            name: vars(value.interval())
-            | {
-                "clicks": value.clicks,
-                "effective_clicks": value.effective_clicks,
-                "clipped": value.clipped,
-                "unsupported": value.unsupported,
-            }
+            name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
             for name, value in comparison.values.items()
         },
-        "answers": {
-            field: vars(answer) | {"difference": None if answer.difference is None else vars(answer.difference)}
-            for field in QUESTIONS
-            for answer in [getattr(comparison, field)]
-        },
+        "answers": {field: asdict(getattr(comparison, field)) for field in QUESTIONS},
     }

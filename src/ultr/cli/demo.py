@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 
 
 def demo(
@@ -20,13 +20,14 @@ def demo(
 
     Takes about a minute on two cores. Example: `ultr demo --out demo`
     """
-    from ultr.cli.output import print_json, print_table
     from ultr.experiments.demo import REPORT, run
 
     result = run(out, seed=seed, overwrite=overwrite, say=lambda line: typer.echo(line, err=True))
     if json:
-        print_json(result.as_json())
+        output.print_json(result.as_json())
         return
-    print_table(result.rows(separator="\n"), title="nDCG on held-out judged queries, 95 % intervals over queries")
+    output.print_table(
+        result.rows(separator="\n"), title="nDCG on held-out judged queries, 95 % intervals over queries"
+    )
     typer.echo(f"gap closed: 0 % is training on raw clicks, 100 % is training on labels\n{out}: models, results, plot")
     typer.echo(f"{out / REPORT}: what was trained, how good it is and what it learned, as a page")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr import checks
+from ultr.cli import options, output
+from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Doubles
@@ -43,20 +45,16 @@ def doctor(
 
     Example: `ultr doctor log --html doctor.html`
     """
-    from rich.console import Console
-
     from ultr.diagnosis import diagnose, diagnosis_page
 
-    with Console(stderr=True).status(f"examining {log}") as status, tempfile.TemporaryDirectory() as work:
+    checks.integer("samples", samples, at_least=1)
+    with output.status(f"examining {log}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
-        status.update(f"examining {log}")
         found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
         if html is not None:
             diagnosis_page(found).write(html)
     if json:
-        from ultr.cli.output import print_json
-
-        print_json(found.as_json())
+        output.print_json(found.as_json())
         return
     _print(found, full=full)
     typer.echo(f"All tables and plots: {html}" if html else "Tables and plots: --html doctor.html; tables here: --full")
@@ -65,7 +63,6 @@ def doctor(
 def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary | None]:
     """A saved click log with its summary, if it was prepared, or a raw one prepared on the way."""
     from ultr.data.click_log import ClickLog
-    from ultr.errors import OptionError
     from ultr.preparation import Summary, prepare
 
     if (Path(log) / "manifest.json").is_file():
@@ -93,8 +90,6 @@ def _print(found: Diagnosis, *, full: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ultr.cli.output import print_table
-
     console = Console()
     console.print(Text(f"\n{found.headline}\n", style="bold"))
     table = Table(box=SIMPLE, show_header=False, padding=(0, 1, 1, 0), pad_edge=False)
@@ -107,7 +102,7 @@ def _print(found: Diagnosis, *, full: bool) -> None:
     if full:
         for finding in found.findings:
             for each in finding.tables:
-                print_table(each.rows, title=each.title or finding.name)
+                output.print_table(each.rows, title=each.title or finding.name)
     console.print(Text("What to do", style="bold"))
     for number, step in enumerate(found.steps, start=1):
         console.print(Text(f"{number}. {step}"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def evaluate(
     if log is not None:
         content |= _on_clicks(rankers, log, as_json=json)
     if json:
-        from ultr.cli.output import print_json
-
-        print_json(content)
+        output.print_json(content)
 
 
 def _on_labels(
@@ -71,7 +69,6 @@ def _on_labels(
     *,
     as_json: bool,
 ) -> dict[str, Any]:
-    from ultr.cli.output import print_table
     from ultr.evaluation import evaluate as evaluate_ranker
 
     results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
@@ -83,8 +80,8 @@ def _on_labels(
             {"measure": measure} | {name: result.interval(measure).text() for name, result in results.items()}
             for measure in names
         ]
-        where = data if Path(data).is_file() else f"{data}, {part}"
-        print_table(rows, title=f"{where}, {judged.with_relevant().queries:,} queries, 95 % intervals")
+        where = options.name_of_part(data, part)
+        output.print_table(rows, title=f"{where}, {judged.with_relevant().queries:,} queries, 95 % intervals")
         for name, by_measure in tests.items():
             for measure, test in by_measure.items():
                 typer.echo(
@@ -101,7 +98,6 @@ def _on_labels(
 
 
 def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[str, Any]:
-    from ultr.cli.output import print_table
     from ultr.data.click_log import ClickLog
     from ultr.evaluation import click_fit, unseen_part
 
@@ -120,13 +116,13 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
         ]
         for sentence in (f"Measured on {unseen.name}.", *unseen.remarks):
             typer.echo(sentence)
-        print_table(rows, title=f"clicks in {log}")
+        output.print_table(rows, title=f"clicks in {log}")
         by_position = zip(*(fit.perplexity_by_position for fit in fits.values()), strict=True)
         rows = [
             {"position": str(position)} | {name: f"{value:.4f}" for name, value in zip(fits, values, strict=True)}
             for position, values in enumerate(by_position, start=1)
         ]
-        print_table(rows, title="perplexity by position")
+        output.print_table(rows, title="perplexity by position")
     return {
         "clicks": {
             name: vars(fit) | {"perplexity_by_position": fit.perplexity_by_position.tolist()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultr import checks
-from ultr.cli import options
+from ultr.cli import options, output
 
 if TYPE_CHECKING:
     from ultr.exporting import Export
@@ -46,7 +46,6 @@ def export(
 
     Example: `ultr export model --to onnx`
     """
-    from ultr.cli.output import print_json
     from ultr.exporting import export as export_ranker
     from ultr.methods import load
 
@@ -56,9 +55,9 @@ def export(
     folder = model if model.name.strip(".") else model.resolve()
     file = folder.with_name(f"{folder.name}.onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
-    where = "training lists" if data is None else data if Path(data).is_file() else f"{data}, {part}"
+    where = "training lists" if data is None else options.name_of_part(data, part)
     if json:
-        print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
+        output.print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
     else:
         _print(written, file, where, by_clicks=data is None and ranker.method != "label")
 

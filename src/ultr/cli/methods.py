@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 
 if TYPE_CHECKING:
     from ultr.methods.estimator import Estimator
@@ -21,7 +21,6 @@ def methods(
 
     Example: `ultr methods vectorization`
     """
-    from ultr.cli.output import print_json, print_table
     from ultr.methods import METHODS
     from ultr.methods import method as method_of
     from ultr.relevance.kinds import KINDS
@@ -29,14 +28,14 @@ def methods(
     if method is None:
         rows = [_row(METHODS[name]) for name in METHODS]
         if json:
-            print_json(rows)
+            output.print_json(rows)
         else:
-            print_table(rows, title="")
+            output.print_table(rows)
             typer.echo("ultr methods NAME: formula, paper and options of one")
         return
     content = _whole(method_of(method))
     if json:
-        print_json(content)
+        output.print_json(content)
         return
     typer.echo(f"{content['name']} (class {content['class']}) learns from {content['learns_from']}\n")
     typer.echo(f"{content['docstring']}\n\nOptions, for --set NAME=VALUE or as arguments of {content['class']}:")

@@ -116,13 +116,25 @@ def read_file(
     return judged, None
 
 
-def is_log(path: Path, *, of: str) -> bool:
-    """True if the option `of`, a file or a click log, names a click log; neither of them is an error."""
+def name_of_part(data: str, part: str) -> str:
+    """The name of what `read_part` reads; a file has no parts."""
+    return data if Path(data).is_file() else f"{data}, {part}"
+
+
+def read_propensities(path: Path, estimator: str | None = None) -> tuple[float, ...]:
+    """The propensities in a file, or those that are estimated from a click log, by default from its click rates."""
+    from ultr import bias
+    from ultr.data.click_log import ClickLog
+
     if path.exists() and not path.is_dir():
-        return False
+        if estimator is not None:
+            raise OptionError(f"{path} has propensities, so there is nothing to estimate; leave --estimator out")
+        return bias.read_propensities(path)
     if not (path / "manifest.json").is_file():
-        raise OptionError(f"{path} is neither a file of {of} nor the folder of a click log; give --{of} one of them")
-    return True
+        raise OptionError(
+            f"{path} is neither a file of propensities nor the folder of a click log; give --propensities one of them"
+        )
+    return tuple(bias.estimate_propensities(ClickLog.load(path), estimator or "click-rate").tolist())
 
 
 def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of: str) -> dict[str, Any]:

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from ultr.data.click_log import ClickLog
-from ultr.files import as_json
+from ultr import files
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from ultr.data.click_log import ClickLog
+
+
+def status(text: str) -> Status:
+    """Show on stderr what goes on as long as the block lasts."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
 
 
 def print_json(content: Any) -> None:
     """Print JSON and nothing else; what has no value is null."""
-    typer.echo(as_json(content))
+    typer.echo(files.as_json(content))
 
 
-def print_table(rows: Sequence[Mapping[str, str]], *, title: str) -> None:
+def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
     """Print rows as a table, numbers to the right; the columns are the keys of the first row.
 
     A table that is too wide for the screen goes on below, with its first column again.
     """
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     if title:
         typer.echo(title)
     console = Console()
@@ -73,6 +84,8 @@ def _cell_width(text: str) -> int:
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
     """Print what a click log holds: totals and the click rate of each position."""
+    import numpy as np
+
     seen = log.position.values.max(initial=-1) + 1
     shown, clicked = (values[:seen] for values in log.totals(log.position))
     rates = np.divide(clicked, shown, out=np.zeros_like(clicked), where=shown > 0)
@@ -93,4 +106,4 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
         {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
         for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)
     ]
-    print_table(rows, title="")
+    print_table(rows)

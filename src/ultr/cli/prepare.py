@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 
 if TYPE_CHECKING:
     from ultr.preparation import Summary
@@ -67,12 +67,9 @@ def prepare(
 
     Example: `ultr prepare log.parquet --query qid --factor device --features 'bm25_*' --out log`
     """
-    from rich.console import Console
-
-    from ultr.cli.output import print_json, print_log
     from ultr.preparation import prepare as prepare_log
 
-    with Console(stderr=True).status(f"reading {log}"):
+    with output.status(f"reading {log}"):
         prepared = prepare_log(
             log,
             out,
@@ -98,10 +95,10 @@ def prepare(
             overwrite=overwrite,
         )
     if json:
-        print_json({"folder": str(out), **prepared.summary.as_json()})
+        output.print_json({"folder": str(out), **prepared.summary.as_json()})
         return
     _print_summary(prepared.summary, out)
-    print_log(prepared.log, out, as_json=False)
+    output.print_log(prepared.log, out, as_json=False)
 
 
 def _names(text: str | None) -> list[str]:
@@ -109,18 +106,9 @@ def _names(text: str | None) -> list[str]:
 
 
 def _print_summary(summary: Summary, out: Path) -> None:
-    from ultr.cli.output import print_table
-
     columns = summary.columns
-    roles = {
-        "impression": ", ".join(columns.impression),
-        "query": columns.query,
-        "document": columns.document,
-        "position": columns.position,
-        "click": columns.click,
-        "time": columns.time,
-        "label": columns.label,
-    }
+    roles = {"impression": ", ".join(columns.impression)}
+    roles |= {role: getattr(columns, role) for role in ("query", "document", "position", "click", "time", "label")}
     said = [f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name]
     shape = "one row a result page" if summary.one_row_a_page else "one row a shown document"
     typer.echo(f"{summary.source}: {shape}; columns: {'; '.join(said)}\n")
@@ -128,7 +116,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
     rows = [
         {"": name, **{key: f"{value:,}" for key, value in tally.as_json().items()}} for name, tally in tallies.items()
     ]
-    print_table(rows, title="")
+    output.print_table(rows)
     if summary.reasons:
         table = [
             {
@@ -140,7 +128,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
             }
             for each in summary.reasons
         ]
-        print_table(table, title=f"the rows are in {out / 'rejected.parquet'}")
+        output.print_table(table, title=f"the rows are in {out / 'rejected.parquet'}")
     if summary.clicks_elsewhere:
         typer.echo(f"{summary.clicks_elsewhere:,} clicks are on documents that were not shown, and are left out\n")
     if summary.factors:
@@ -153,7 +141,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
             }
             for each in summary.factors
         ]
-        print_table(table, title="")
+        output.print_table(table)
     for line in _facts(summary):
         typer.echo(line)
     typer.echo("")

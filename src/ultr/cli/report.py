@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 from ultr.errors import DataError, OptionError, UltrError
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ def report(
 
     The page stands alone: it opens offline, on a phone and on paper. Example: `ultr report model --against raw`
     """
-    from rich.console import Console
-
     from ultr.pages import is_page
     from ultr.reporting import comparison_report
     from ultr.reporting import report as report_on
@@ -57,7 +55,7 @@ def report(
     if target.exists() and not overwrite and not is_page(target):
         raise OptionError(f"{target} is not a page of ultr; give another --out, or ask to overwrite it (--overwrite)")
     command = shlex.join(["ultr", *sys.argv[1:]])
-    with Console(stderr=True).status(f"reading {run}") as status:
+    with output.status(f"reading {run}") as status:
         inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold)
         status.update(f"looking at {inputs.subject.name}")
         found = (
@@ -67,9 +65,7 @@ def report(
         )
         found.page().write(target)
     if json:
-        from ultr.cli.output import print_json
-
-        print_json(found.as_json() | {"page": str(target)})
+        output.print_json(found.as_json() | {"page": str(target)})
         return
     typer.echo(found.summary)
     if inputs.unseen is not None and not inputs.evaluations:
@@ -126,35 +122,30 @@ def _named(models: list[Model]) -> list[Model]:
 
 def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[ClickLog | None, str]:
     """The log that is given, or else the first that a model says it learned from and that is still there."""
-    from ultr.data.click_log import ClickLog
     from ultr.methods.origin import found_from
 
-    origins = [
-        found_from(model.folder, model.manifest.origin.log)
-        for model in models
-        if model.manifest.origin is not None and model.manifest.origin.log is not None
-    ]
-    for path in [str(given)] if given is not None else dict.fromkeys(origins):
-        if given is None and not Path(path).is_dir():
+    if given is not None:
+        return _read_log(models, str(given)), str(given)
+    origins = [(model.folder, model.manifest.origin) for model in models]
+    paths = [found_from(folder, origin.log) for folder, origin in origins if origin is not None and origin.log]
+    gone = [path for path in paths if not Path(path).is_dir()]
+    for path in dict.fromkeys(paths):
+        if path in gone:
             continue
         try:
-            log = ClickLog.load(path)
-            _check_log(models, log, path)
+            return _read_log(models, path), path
         except DataError as error:
-            if given is not None:
-                raise
             missing.append(f"The log {path} cannot be used: {error}.")
-            continue
-        return log, path
-    gone = [path for path in origins if not Path(path).is_dir()]
     where = f" {gone[0]} is not there any more." if gone else ""
     missing.append(f"What the log says is left out.{where} Give it with --log FOLDER.")
     return None, ""
 
 
-def _check_log(models: list[Model], log: ClickLog, path: str) -> None:
+def _read_log(models: list[Model], path: str) -> ClickLog:
+    from ultr.data.click_log import ClickLog
     from ultr.methods.factors import same_levels
 
+    log = ClickLog.load(path)
     if not log.clicks.any():
         raise DataError(f"{path} has no click, so there is nothing to report of it; give another log")
     for model in models:
@@ -162,6 +153,7 @@ def _check_log(models: list[Model], log: ClickLog, path: str) -> None:
             raise DataError(f"{path} has other features than {model.name}; give the log of its training")
         if model.ranker.factors and not same_levels(log, model.ranker.factors):
             raise DataError(f"{path} has other bias factors or levels than {model.name}; give the log of its training")
+    return log
 
 
 def _judged(
@@ -172,33 +164,33 @@ def _judged(
     from ultr.datasets.source import LETOR_LIKE
     from ultr.methods.origin import found_from
 
-    sources: dict[tuple[str, int, int], bool] = {}
+    origins = [(model.folder, origin) for model in models if (origin := model.manifest.origin) is not None]
     if given is not None:
-        known = next((model.manifest.origin for model in models if model.manifest.origin is not None), None)
-        sources[given, fold or (known.fold if known else 1), known.seed if known else 0] = True
-    for model in models:
-        origin = model.manifest.origin
-        if given is not None or origin is None:
-            continue
-        for source in (origin.data, origin.validation):
-            if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS):
-                sources[found_from(model.folder, source), fold or origin.fold, origin.seed] = False
-    for (source, chosen, seed), asked in sources.items():
+        first_fold, seed = (origins[0][1].fold, origins[0][1].seed) if origins else (1, 0)
+        return _read_judged(models, given, fold or first_fold, seed)
+    sources = [
+        (found_from(folder, source), fold or origin.fold, origin.seed)
+        for folder, origin in origins
+        for source in (origin.data, origin.validation)
+        if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS)
+    ]
+    for source, chosen, seed in dict.fromkeys(sources):
         try:
-            names = models[0].manifest.feature_names
-            judged = options.read_part(source, "test", fold=chosen, seed=seed, names=names)
-            for model in models:
-                if tuple(model.manifest.feature_names) != judged.feature_names:
-                    raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")
+            return _read_judged(models, source, chosen, seed)
         except (UltrError, OSError) as error:
-            if asked:
-                raise
             missing.append(f"Rankings cannot be measured on {source}: {error}.")
-            continue
-        return judged, source if Path(source).is_file() else f"the test part of {source}"
     if not sources:
         missing.append(
             "No judged lists are known; give --data NAME=FOLDER or a file (SVMlight, CSV, Parquet) "
             "to measure rankings by labels."
         )
     return None, ""
+
+
+def _read_judged(models: list[Model], source: str, fold: int, seed: int) -> tuple[JudgedLists, str]:
+    names = models[0].manifest.feature_names
+    judged = options.read_part(source, "test", fold=fold, seed=seed, names=names)
+    for model in models:
+        if tuple(model.manifest.feature_names) != judged.feature_names:
+            raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")
+    return judged, source if Path(source).is_file() else f"the test part of {source}"

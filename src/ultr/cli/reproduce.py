@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 from ultr.errors import OptionError
 
 
@@ -43,16 +43,15 @@ def reproduce(
 
     Example: `ultr reproduce real-clicks --quick`
     """
-    from ultr.cli.output import print_json, print_table
     from ultr.experiments.reproduce import reproduce as run
     from ultr.experiments.spec import read_spec, shipped
 
     if name is None:
         rows = [{"experiment": each, "title": read_spec(each).title} for each in shipped()]
         if json:
-            print_json(rows)
+            output.print_json(rows)
         else:
-            print_table(rows, title="ultr reproduce NAME")
+            output.print_table(rows, title="ultr reproduce NAME")
         return
     try:
         findings, folder = run(
@@ -69,10 +68,10 @@ def reproduce(
         typer.echo("ultr: stopped; start the same command again to go on where it was", err=True)
         raise typer.Exit(130) from None
     if json:
-        print_json({"folder": str(folder), "findings": findings.content})
+        output.print_json({"folder": str(folder), "findings": findings.content})
         return
     for table in findings.tables:
-        print_table(table.rows, title=f"{findings.title} · {table.title}")
+        output.print_table(table.rows, title=f"{findings.title} · {table.title}")
     for note in findings.notes:
         typer.echo(note)
     typer.echo(f"{folder}: tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")

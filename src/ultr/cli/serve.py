@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ultr import checks
 from ultr.errors import OptionError
 
 
@@ -54,10 +55,7 @@ def serve(
     Example: `ultr serve model.onnx`
     """
     import os
-    from typing import cast
 
-    from ultr import checks
-    from ultr.serving.features import Missing
     from ultr.serving.limits import RequestLimits
     from ultr.serving.server import serve as run
     from ultr.serving.settings import ServiceSettings, read_token
@@ -84,7 +82,7 @@ def serve(
         port=port,
         token=token,
         open_without_token=no_token,
-        missing=cast(Missing, missing),
+        missing=missing,  # type: ignore[arg-type]
         threads=threads,
         watch_seconds=watch_seconds,
         drain_seconds=drain_seconds,

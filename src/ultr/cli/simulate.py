@@ -8,7 +8,7 @@ from typing import Annotated, get_type_hints
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 
 
 def simulate(
@@ -37,9 +37,6 @@ def simulate(
 
     Example: `ultr simulate --data mq2007=data/mq2007 --clicks trust --out log`
     """
-    from rich.console import Console
-
-    from ultr.cli.output import print_log
     from ultr.clicks.registry import CLICK_MODELS, click_model
     from ultr.files import check_new_folder
     from ultr.simulation.log import simulate as simulate_log
@@ -49,7 +46,7 @@ def simulate(
     types = {field.name: hints[field.name] for field in fields(kind)}
     model = click_model(clicks, **options.parse_settings(settings, types, of=f"click model {clicks}"))
     check_new_folder(out, overwrite=overwrite)
-    with Console(stderr=True).status(f"simulating {impressions:,} impressions of {data}"):
+    with output.status(f"simulating {impressions:,} impressions of {data}"):
         judged = options.read_part(data, part, fold=fold, seed=seed)
         log = simulate_log(
             judged,
@@ -62,4 +59,4 @@ def simulate(
             seed=seed,
         )
     log.save(out, overwrite=overwrite)
-    print_log(log, out, as_json=json)
+    output.print_log(log, out, as_json=json)

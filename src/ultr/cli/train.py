@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ultr.train.checkpoint import Record
 
 CLICKS = "clicks"
-PROPENSITIES = "propensities"
 
 
 def train(
@@ -71,7 +70,6 @@ def train(
 
     Example: `ultr train vectorization --log log --dimension 3 --out model`
     """
-    from ultr.cli.output import print_json
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
     from ultr.methods import flat_options
@@ -82,8 +80,12 @@ def train(
     types = flat_options.types(kind)
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
     if propensities is not None:
-        _check_propensities(method, types, chosen)
-        chosen[PROPENSITIES] = _propensities(propensities)
+        if "propensities" not in types:
+            way_out = "leave --propensities out or use inverse-propensity"
+            raise OptionError(f"method {method} takes no propensities; {way_out}")
+        if "propensities" in chosen:
+            raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")
+        chosen["propensities"] = options.read_propensities(propensities)
     for name, value in (("seed", seed), ("dimension", dimension), ("steps", steps)):
         if value is None:
             continue
@@ -94,12 +96,12 @@ def train(
         chosen[name] = options.parse_value(name, value, types[name]) if isinstance(value, str) else value
     estimator = flat_options.estimator(kind, chosen)
     check_new_folder(out, overwrite=overwrite)
-    source: ClickLog | JudgedLists
-    validation: ClickLog | JudgedLists | None
-    if kind.learns_from is JudgedLists:
-        source, validation = _judged(log, data, validate, fold=fold, seed=seed or 0)
-    else:
-        source, validation = _clicks(log, data, validate, hold_out, method=method, fold=fold, seed=seed or 0)
+    judged = kind.learns_from is JudgedLists
+    if judged and (log is not None or data is None):
+        raise OptionError("method label learns from labels; give it --data NAME=FOLDER and no --log")
+    if not judged and (log is None or data is not None):
+        raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
+    source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     try:
         ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
@@ -117,15 +119,9 @@ def train(
     measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
     stages = [_summary(stage, ranker.history) for stage in dict.fromkeys(record.stage for record in ranker.history)]
     if json:
-        print_json(
-            {
-                "model": str(out),
-                "method": method,
-                "validated_by": None if validation is None else measure,
-                "stages": stages,
-                "choices": ranker.choices,
-            }
-        )
+        validated_by = None if validation is None else measure
+        content = {"model": str(out), "method": method, "validated_by": validated_by, "stages": stages}
+        output.print_json(content | {"choices": ranker.choices})
         return
     _print_candidates(ranker)
     for stage in stages:
@@ -155,8 +151,6 @@ def _origin(
 
 def _print_candidates(ranker: Ranker) -> None:
     """The dimensions that were tried, if there are several."""
-    from ultr.cli.output import print_table
-
     choices = ranker.choices
     rows = [
         {
@@ -168,24 +162,7 @@ def _print_candidates(ranker: Ranker) -> None:
         for each in choices.get("candidates", ())
     ]
     if rows:
-        print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
-
-
-def _check_propensities(method: str, types: dict[str, Any], chosen: dict[str, Any]) -> None:
-    if PROPENSITIES not in types:
-        raise OptionError(f"method {method} takes no propensities; leave --propensities out or use inverse-propensity")
-    if PROPENSITIES in chosen:
-        raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")
-
-
-def _propensities(path: Path) -> tuple[float, ...]:
-    """Those of a file, or the click rates of a log."""
-    from ultr.bias import click_rate_propensities, read_propensities
-    from ultr.data.click_log import ClickLog
-
-    if options.is_log(path, of=PROPENSITIES):
-        return tuple(click_rate_propensities(ClickLog.load(path)).tolist())
-    return read_propensities(path)
+        output.print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
 
 
 def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
@@ -194,30 +171,23 @@ def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
     return {"stage": stage, "steps": records[-1].step, "loss": records[-1].loss, "best": max(values, default=None)}
 
 
-def _clicks(
-    log: Path | None, data: str | None, validate: str, hold_out: str, *, method: str, fold: int, seed: int
-) -> tuple[ClickLog, ClickLog | JudgedLists | None]:
+def _sources(
+    log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int
+) -> tuple[ClickLog | JudgedLists, ClickLog | JudgedLists | None]:
+    """The clicks or labels to learn from, and those that choose the weights."""
     from ultr.data.click_log import ClickLog
 
-    if log is None or data is not None:
-        raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
-    clicks = ClickLog.load(log)
+    source: ClickLog | JudgedLists
+    if log is not None:
+        source = ClickLog.load(log)
+        if validate == CLICKS:
+            return source.split(by=hold_out, seed=seed)
+    else:
+        assert data is not None
+        if validate == CLICKS:
+            splits = options.read_splits(data, fold=fold, seed=seed)
+            return splits.train, splits.validation
+        source = options.read_part(data, "train", fold=fold, seed=seed)
     if validate == "none":
-        return clicks, None
-    if validate == CLICKS:
-        return clicks.split(by=hold_out, seed=seed)
-    return clicks, options.read_part(validate, "validation", fold=fold, seed=seed, names=clicks.feature_names)
-
-
-def _judged(
-    log: Path | None, data: str | None, validate: str, *, fold: int, seed: int
-) -> tuple[JudgedLists, JudgedLists | None]:
-    if log is not None or data is None:
-        raise OptionError("method label learns from labels; give it --data NAME=FOLDER and no --log")
-    if validate == "none":
-        return options.read_part(data, "train", fold=fold, seed=seed), None
-    if validate != CLICKS:
-        lists = options.read_part(data, "train", fold=fold, seed=seed)
-        return lists, options.read_part(validate, "validation", fold=fold, seed=seed, names=lists.feature_names)
-    splits = options.read_splits(data, fold=fold, seed=seed)
-    return splits.train, splits.validation
+        return source, None
+    return source, options.read_part(validate, "validation", fold=fold, seed=seed, names=source.feature_names)

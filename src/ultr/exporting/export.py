@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import evaluate
-from ultr.exporting.graph import DocumentsGraph, FlatGraph, ListsGraph, as_onnx
+from ultr.exporting.graph import as_onnx
 from ultr.exporting.parity import Parity, parity
 from ultr.files import new_file
 from ultr.methods.estimator import Estimator
@@ -32,7 +32,7 @@ MEASURE = "nDCG@10"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a pointwise ranker loses: nDCG@10 of both rankers on the same queries."""
+    """The loss of a pointwise ranker: nDCG@10 of both rankers on the same queries."""
 
     queries: int
     model: float
@@ -42,7 +42,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written, and how it compares with the model."""
+    """The file that was written, and its agreement with the model."""
 
     card: Card
     size: int
@@ -57,7 +57,7 @@ class Export:
             "card": self.card.model_dump(),
             "bytes": self.size,
             "parity": vars(self.parity),
-            "cost": None if self.cost is None else vars(self.cost) | {"change": vars(self.cost.change)},
+            "cost": None if self.cost is None else asdict(self.cost),
         }
 
 
@@ -107,8 +107,12 @@ def export(
             "versions": {"ultr": __version__, "torch": str(torch.__version__)},
         }
     )
-    reference = _Pointwise(ranker) if pointwise else ranker
-    content = _graph(ranker, reference, card)
+    reference: Ranker | _Pointwise = ranker
+    models = [ranker.model.by_name[name] for name in ranker.objective.ranks_with]
+    if pointwise:
+        reference = _Pointwise(ranker)
+        models = [reference.model]
+    content = as_onnx(ranker, models, card)
     scorer = Scorer.of_bytes(content, file=path)
     found = parity(reference, scorer, examined, typical=ranker.scaling.typical)
     found.check()
@@ -144,13 +148,3 @@ def _cost(ranker: Ranker, exported: Scorer, lists: JudgedLists) -> Cost | None:
         return None
     before, after = (evaluate(each, lists, [MEASURE]) for each in (ranker, exported))
     return Cost(lists.queries, before.mean(MEASURE), after.mean(MEASURE), after.against(before, MEASURE))
-
-
-def _graph(ranker: Ranker, reference: Ranker | _Pointwise, card: Card) -> bytes:
-    graph: ListsGraph | FlatGraph | DocumentsGraph
-    if isinstance(reference, _Pointwise):
-        graph = DocumentsGraph(ranker.preprocessing, reference.model)
-    else:
-        graph = ListsGraph(ranker) if card.form == "lists" else FlatGraph(ranker)
-    content: bytes = as_onnx(graph, card).SerializeToString(deterministic=True)
-    return content

@@ -4,48 +4,51 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
 from ultr.methods.ranker import Ranker
-from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import RelevanceModel
-from ultr.scoring.card import KEY, Card
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
+from ultr.scoring.card import KEY, Card, Form
 
 
-class ListsGraph(nn.Module):
-    """Padded lists with a mask; where there is no document, the score is that of the last rank, minus infinity."""
+class RankerGraph(nn.Module):
+    """The outputs of relevance models side by side, from raw features in which values may be missing."""
 
-    def __init__(self, ranker: Ranker) -> None:
+    def __init__(self, ranker: Ranker, models: Iterable[RelevanceModel]) -> None:
         super().__init__()
-        self.pieces, self.objective = _Pieces.of(ranker), ranker.objective
+        self.preprocessing, self.objective = ranker.preprocessing, ranker.objective
+        self.models = nn.ModuleList(model.graph() for model in models)
+
+    def outputs(self, features: Tensor) -> Tensor:
+        """[documents, features] -> [documents, outputs]."""
+        inputs = self.preprocessing(features)
+        found = [model(inputs) for model in self.models]
+        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+
+
+class ListsGraph(RankerGraph):
+    """Padded lists with a mask; where there is no document, the score is that of the last rank, minus infinity."""
 
     def forward(self, features: Tensor, mask: Tensor) -> Tensor:
         """[queries, documents, features] and [queries, documents] -> [queries, documents]."""
         queries, documents, width = features.shape
-        r = self.pieces(features.reshape(queries * documents, width))
+        r = self.outputs(features.reshape(queries * documents, width))
         scores: Tensor = self.objective.combine(r.reshape(queries, documents, r.shape[-1]), mask)
         return scores.masked_fill(~mask, float("-inf"))
 
 
-class FlatGraph(nn.Module):
+class FlatGraph(RankerGraph):
     """All documents in one array; only the few values that a score is made of are padded, never the features."""
-
-    def __init__(self, ranker: Ranker) -> None:
-        super().__init__()
-        self.pieces, self.objective = _Pieces.of(ranker), ranker.objective
 
     def forward(self, features: Tensor, offsets: Tensor) -> Tensor:
         """[documents, features] and [queries + 1] -> [documents]."""
-        r = self.pieces(features)
+        r = self.outputs(features)
         starts, lengths = offsets[:-1], offsets[1:] - offsets[:-1]
         places = torch.arange(lengths.max().item())
         mask = places < lengths.unsqueeze(1)
@@ -54,39 +57,19 @@ class FlatGraph(nn.Module):
         return scores
 
 
-class DocumentsGraph(nn.Module):
+class DocumentsGraph(RankerGraph):
     """One document at a time, for engines that know no lists."""
-
-    def __init__(self, preprocessing: Preprocessing, model: RelevanceModel) -> None:
-        super().__init__()
-        self.pieces = _Pieces(preprocessing, [model])
 
     def forward(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents]."""
-        scores: Tensor = self.pieces(features)
-        return scores.squeeze(-1)
+        return self.outputs(features).squeeze(-1)
 
 
-class _Pieces(nn.Module):
-    """The outputs of relevance models side by side, from raw features in which values may be missing."""
-
-    def __init__(self, preprocessing: Preprocessing, models: Sequence[RelevanceModel]) -> None:
-        super().__init__()
-        self.preprocessing = preprocessing
-        self.models = nn.ModuleList(model.graph() for model in models)
-
-    @classmethod
-    def of(cls, ranker: Ranker) -> _Pieces:
-        return cls(ranker.preprocessing, [ranker.model.by_name[name] for name in ranker.objective.ranks_with])
-
-    def forward(self, features: Tensor) -> Tensor:
-        inputs = self.preprocessing(features)
-        found = [model(inputs) for model in self.models]
-        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+GRAPHS: dict[Form, type[RankerGraph]] = {"lists": ListsGraph, "flat": FlatGraph, "documents": DocumentsGraph}
 
 
-def as_onnx(graph: ListsGraph | FlatGraph | DocumentsGraph, card: Card) -> ModelProto:
-    """The graph with its card, free in the numbers of queries and documents."""
+def as_onnx(ranker: Ranker, models: Iterable[RelevanceModel], card: Card) -> bytes:
+    """The graph that the card describes, free in the numbers of queries and documents, as the content of a file."""
     import onnx
 
     width = len(card.feature_names)
@@ -107,7 +90,7 @@ def as_onnx(graph: ListsGraph | FlatGraph | DocumentsGraph, card: Card) -> Model
             examples = {"features": (torch.zeros(3, width), {0: documents})}
     with _quiet():
         program = torch.onnx.export(
-            graph.eval(),
+            GRAPHS[card.form](ranker, models).eval(),
             tuple(example for example, _ in examples.values()),
             dynamo=True,
             input_names=list(examples),
@@ -119,7 +102,8 @@ def as_onnx(graph: ListsGraph | FlatGraph | DocumentsGraph, card: Card) -> Model
     model = program.model_proto
     _forget_where_it_was_written(model)
     onnx.helper.set_model_props(model, {KEY: card.model_dump_json()})
-    return model
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def _forget_where_it_was_written(model: Any) -> None:

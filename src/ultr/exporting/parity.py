@@ -1,4 +1,4 @@
-"""Whether an exported ranker scores as the model does."""
+"""The check that an exported ranker scores as the model does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ultr.evaluation.judged import RankerLike
 from ultr.metrics import kendall_tau, mean
 
 LARGEST, SMALLEST_TAU = 1e-3, 0.999
-"""How far scores may lie apart, in standard deviations of all scores, and how far their orders."""
+"""Largest difference of scores, in standard deviations of all scores, and smallest agreement of their orders."""
 DIGITS = 1e-5
-"""How far scores may lie apart in any case, as a share of the largest."""
+"""Difference of scores that is allowed in any case, as a share of the largest."""
 BLANK = 0.1
 """The share of features that are missing where that is checked."""
 
@@ -56,17 +56,13 @@ def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, typic
     blank = np.random.default_rng(0).random(lists.features.shape) < BLANK
     filled = model.score(np.where(blank, typical, lists.features), lists.offsets)
     guessed = exported.score(np.where(blank, np.float32("nan"), lists.features), lists.offsets)
+    taus = kendall_tau(wanted, found, lists.offsets)
     return Parity(
         queries=lists.queries,
         documents=lists.documents,
         largest_difference=float(np.abs(found - wanted).max()),
         spread=float(wanted.std()),
         size=float(np.abs(wanted).max()),
-        kendall_tau=_tau(wanted, found, lists),
+        kendall_tau=1.0 if np.isnan(taus).all() else mean(taus),
         missing_difference=float(np.abs(guessed - filled).max()),
     )
-
-
-def _tau(wanted: Floats, found: Floats, lists: JudgedLists) -> float:
-    taus = kendall_tau(wanted, found, lists.offsets)
-    return 1.0 if np.isnan(taus).all() else mean(taus)

@@ -1,4 +1,4 @@
-"""What an exported ranker says of itself; it travels inside the file."""
+"""The description of an exported ranker, which travels inside the file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ FORMS: dict[Form, str] = {
     "flat": "features [documents, features] and offsets [queries + 1] -> scores [documents]",
     "documents": "features [documents, features] -> scores [documents]",
 }
-"""What goes into a graph and what comes out of it."""
+"""Inputs and outputs of each form of graph."""
 
 
 class Card(BaseModel):
-    """What an exported ranker is: enough to feed it and to know where it came from."""
+    """The description of an exported ranker: enough to feed it and to know where it came from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["ultr onnx 1"] = FORMAT
     form: Form
-    """What goes in and what comes out; see `FORMS`."""
+    """Inputs and outputs of the graph; see `FORMS`."""
     method: str
     pointwise: bool
-    """Whether what a list adds to a score, such as a base vector, is fixed at its mean over training queries."""
+    """True if what a list adds to a score, such as a base vector, is fixed at its mean over training queries."""
     feature_names: list[str] = Field(min_length=1)
     typical: list[FiniteFloat]
     """The value of each feature that stands in for a missing one (NaN or infinite)."""
@@ -54,8 +54,9 @@ class Card(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the card"
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "the card"
             raise ModelFileError(
-                f"{file} was not exported by a version of ultr that this one reads ({where}: "
-                f"{error.errors()[0]['msg']}); export the model again"
+                f"{file} was not exported by a version of ultr that this one reads ({where}: {fault['msg']}); "
+                "export the model again"
             ) from error

@@ -30,7 +30,7 @@ class Scorer:
         self._session = session
         self.card = card
         self.digest = digest
-        """Of the file: the same for the same bytes."""
+        """Digest of the file: the same for the same bytes."""
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
@@ -84,17 +84,15 @@ class Scorer:
         scores = np.empty(len(matrix), dtype=np.float32)
         for span in ragged.spans(bounds, most=AT_ONCE):
             if span.rows.start < span.rows.stop:
-                scores[span.rows] = self._score_some(matrix[span.rows], ragged.from_lengths(span.lengths))
+                some, offsets = matrix[span.rows], ragged.from_lengths(span.lengths)
+                match self.card.form:
+                    case "documents":
+                        scores[span.rows] = self._run(features=some)
+                    case "flat":
+                        scores[span.rows] = self._run(features=some, offsets=offsets)
+                    case "lists":
+                        scores[span.rows] = self._score_padded(some, offsets)
         return scores
-
-    def _score_some(self, matrix: Floats, offsets: Integers) -> Floats:
-        match self.card.form:
-            case "documents":
-                return self._run(features=matrix)
-            case "flat":
-                return self._run(features=matrix, offsets=offsets)
-            case "lists":
-                return self._score_padded(matrix, offsets)
 
     def _score_padded(self, matrix: Floats, offsets: Integers) -> Floats:
         """The scores of a graph that takes padded lists.

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
@@ -30,26 +29,7 @@ PAGE_POLICY = (
 
 def build_app(service: Service) -> ASGIApp:
     """The service as an ASGI app."""
-    app = FastAPI(lifespan=_lifespan(service), openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    _add_routes(app, service)
 
-    @app.exception_handler(Refusal)
-    async def refuse(request: Request, refusal: Refusal) -> Response:
-        return _refused(request, refusal)
-
-    @app.exception_handler(HTTPException)
-    async def refuse_route(request: Request, error: HTTPException) -> Response:
-        return _refused(request, _route_refusal(request, error))
-
-    @app.exception_handler(Exception)
-    async def fail(request: Request, _: Exception) -> Response:
-        # The gate gets the exception after this answer, and logs it.
-        return _refused(request, Refusal(500, "error", "the service failed on this request; its log says where"))
-
-    return Gate(app, service)
-
-
-def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         watcher = asyncio.create_task(service.watch()) if service.settings.watch_seconds else None
@@ -62,7 +42,16 @@ def _lifespan(service: Service) -> Any:
                     await watcher
             service.close()
 
-    return lifespan
+    app = FastAPI(
+        lifespan=lifespan,
+        exception_handlers=dict.fromkeys((Refusal, HTTPException, Exception), _refuse),
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    _add_routes(app, service)
+    return Gate(app, service)
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
@@ -130,16 +119,20 @@ def _json(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
 
-def _refused(request: Request, refusal: Refusal) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
+    match error:
+        case Refusal():
+            refusal = error
+        case HTTPException(status_code=404):
+            refusal = Refusal(404, "path", "there is nothing at this path; GET /docs shows what there is")
+        case HTTPException(status_code=405, headers=headers):
+            way = "POST" if request.url.path == "/rank" else "GET"
+            refusal = Refusal(405, "method", f"this path answers to {way} alone; GET /docs shows how", headers=headers)
+        case HTTPException():
+            refusal = Refusal(error.status_code, "http", str(error.detail), headers=error.headers)
+        case _:
+            # The gate gets the exception after this answer, and logs it.
+            refusal = Refusal(500, "error", "the service failed on this request; its log says where")
     exchange: Exchange = request.scope["exchange"]
     exchange.reason = refusal.reason
     return Response(refusal.content(), refusal.status, refusal.headers, media_type="application/json")
-
-
-def _route_refusal(request: Request, error: HTTPException) -> Refusal:
-    if error.status_code == 404:
-        return Refusal(404, "path", "there is nothing at this path; GET /docs shows what there is")
-    if error.status_code == 405:
-        way = "POST" if request.url.path == "/rank" else "GET"
-        return Refusal(405, "method", f"this path answers to {way} alone; GET /docs shows how", headers=error.headers)
-    return Refusal(error.status_code, "http", str(error.detail), headers=error.headers)

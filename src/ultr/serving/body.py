@@ -22,7 +22,7 @@ class Bodies:
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[bytes]:
         """The whole body; a `Refusal` as soon as it is clear that it is not JSON, too large or too slow."""
-        check_type(request)
+        _check_type(request)
         length = request.headers.get("content-length")
         # What it says may be a lie, so the bytes are counted as well.
         if length is not None and length.isdecimal() and int(length[:20]) > self.limits.body_bytes:
@@ -55,7 +55,7 @@ class Bodies:
             raise Refusal(400, "disconnected", "the connection was closed before the body had arrived") from None
 
 
-def check_type(request: Request) -> None:
+def _check_type(request: Request) -> None:
     """Raise a `Refusal` unless the body is said to be plain JSON.
 
     A browser lets any page send other types to a service on the same machine, but must ask first for this one.

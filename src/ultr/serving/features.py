@@ -6,24 +6,17 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from math import isnan
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ultr.arrays import Floats
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import Candidate, Query, Where
+from ultr.serving.schemas import Query, Where
 
 Missing = Literal["refuse", "fill"]
 LARGEST = float(np.finfo(np.float32).max)
 _SHOWN = 60
-
-
-class Place(NamedTuple):
-    """A candidate within a request."""
-
-    query: int
-    candidate: int
 
 
 def matrix(queries: Sequence[Query], names: Sequence[str], *, missing: Missing = "refuse") -> Floats:
@@ -31,10 +24,9 @@ def matrix(queries: Sequence[Query], names: Sequence[str], *, missing: Missing =
     known = frozenset(names)
     try:
         rows = [_row(candidate.features, names, known, missing) for query in queries for candidate in query.candidates]
-        values = _floats(rows, len(names), missing)
+        return _floats(rows, len(names), missing)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-        raise _refusal(queries, names, missing) from None
-    return values
+        raise _first_refusal(queries, names, missing) from None
 
 
 def _row(features: Any, names: Sequence[str], known: frozenset[str], missing: Missing) -> Sequence[Any]:
@@ -65,30 +57,21 @@ def _floats(rows: Sequence[Sequence[Any]], width: int, missing: Missing) -> Floa
     return values
 
 
-def _refusal(queries: Sequence[Query], names: Sequence[str], missing: Missing) -> Refusal:
+def _first_refusal(queries: Sequence[Query], names: Sequence[str], missing: Missing) -> Refusal:
     """The refusal for the first candidate that is wrong."""
-    for place, candidate in _each(queries):
-        found = _fault(candidate.features, names, missing)
-        if found is not None:
-            reason, fault, feature = found
-            return refusal(queries, place, reason, fault, feature=feature)
+    for number, query in enumerate(queries):
+        for index, candidate in enumerate(query.candidates):
+            found = _fault(candidate.features, names, missing)
+            if found is not None:
+                return refusal(number, query, index, *found)
     raise AssertionError("nothing is wrong with these features")
 
 
-def _each(queries: Sequence[Query]) -> Iterable[tuple[Place, Candidate]]:
-    for number, query in enumerate(queries):
-        for index, candidate in enumerate(query.candidates):
-            yield Place(number, index), candidate
-
-
-def refusal(queries: Sequence[Query], place: Place, reason: str, fault: str, *, feature: str | None = None) -> Refusal:
-    """A refusal for one candidate, which `fault` says something of."""
-    query = queries[place.query]
-    candidate = query.candidates[place.candidate]
-    who = f"candidate {place.candidate}{_called(candidate.id)} of query {place.query}{_called(query.id)}"
-    where = Where(
-        query=place.query, query_id=query.id, candidate=place.candidate, candidate_id=candidate.id, feature=feature
-    )
+def refusal(number: int, query: Query, index: int, reason: str, fault: str, feature: str | None = None) -> Refusal:
+    """A refusal for one candidate of the query with this number, which `fault` says something of."""
+    name = query.candidates[index].id
+    who = f"candidate {index}{_called(name)} of query {number}{_called(query.id)}"
+    where = Where(query=number, query_id=query.id, candidate=index, candidate_id=name, feature=feature)
     return Refusal(422, reason, f"{who} {fault}", where=where)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import logging
 import time
+from contextlib import suppress
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,14 +29,13 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
         self.service = service
-        self._ids = logs.RequestIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = Exchange(scope, receive, send, ids=self._ids)
+        exchange = Exchange(scope, receive, send)
         metrics = self.service.metrics
         started = time.perf_counter()
         with metrics.in_flight.track_inprogress():
@@ -74,10 +74,10 @@ class Gate:
 class Exchange:
     """A request and its answer, as far as they are known."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, ids: logs.RequestIds) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = {**scope, "exchange": self}
         self.headers = Headers(scope=scope)
-        self.id = ids.choose(self.headers.get("x-request-id"))
+        self.id = logs.request_id(self.headers.get("x-request-id", ""))
         self.route = scope["path"] if scope["path"] in ROUTES else "other"
         self.status = 0
         self.reason: str | None = None
@@ -133,12 +133,10 @@ class Exchange:
 
         Closing it while data arrives makes the client's machine throw the answer away before the client has read it.
         """
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_LINGER_SECONDS):
                 while self._unread:
                     await self.receive()
-        except TimeoutError:
-            pass
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answer with a refusal, unless an answer is on its way."""

@@ -13,6 +13,8 @@ from itertools import count
 
 NAME = "ultr.serving"
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PROCESS, _NUMBERS = secrets.token_hex(4), count(1)
+"""Request ids are numbers after something random that tells processes apart."""
 
 
 class _Lines(logging.Formatter):
@@ -48,13 +50,6 @@ def write(event: str, *, level: int = logging.INFO, error: BaseException | None 
     logging.getLogger(NAME).log(level, event, extra={"fields": fields}, exc_info=error)
 
 
-class RequestIds:
-    """Ids for requests: numbers after something random that tells processes apart."""
-
-    def __init__(self) -> None:
-        self._process = secrets.token_hex(4)
-        self._numbers = count(1)
-
-    def choose(self, given: str | None) -> str:
-        """The id that a client or proxy gave, if it is short and plain; else the next one."""
-        return given if given is not None and _PLAIN.fullmatch(given) else f"{self._process}-{next(self._numbers)}"
+def request_id(given: str) -> str:
+    """The id that a client or proxy gave, if it is short and plain; else the next one."""
+    return given if _PLAIN.fullmatch(given) else f"{_PROCESS}-{next(_NUMBERS)}"

@@ -27,8 +27,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(**arguments)
         self._limits = limits
         self._metrics = metrics
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._write_timer: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._head_bytes = 0
         self._request_bytes = 0
         self._most_bytes = max(_FLOOD_BYTES, _FRAMING * limits.body_bytes)
@@ -43,7 +42,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
-        self._stop_timers()
+        self._stop("head", "write")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -51,7 +50,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         is_head = self._is_between_requests()
-        if is_head and self._head_timer is None:
+        if is_head and "head" not in self._timers:
             self._await_head()
         super().data_received(data)
         self._request_bytes += len(data)
@@ -71,7 +70,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The app takes over, and with it the time limit on the body."""
-        self._stop_head_timer()
+        self._stop("head")
         self._head_bytes = 0
         super().on_headers_complete()
         if len(self.pipeline) > _PIPELINED:
@@ -83,25 +82,23 @@ class GuardedProtocol(HttpToolsProtocol):
         """The answer is written, though perhaps not yet sent."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self.loop.call_later(self._limits.write_seconds, self._cut)
+            self._cut_later()
 
     def pause_writing(self) -> None:
         """The client does not read as fast as it is written to."""
         super().pause_writing()
-        if self._write_timer is None:
-            self._write_timer = self.loop.call_later(self._limits.write_seconds, self._cut)
+        if "write" not in self._timers:
+            self._timers["write"] = self._cut_later()
 
     def resume_writing(self) -> None:
         """The client reads again."""
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
+        self._stop("write")
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
         """No further request came."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(self._limits.write_seconds, self._cut)
+        self._cut_later()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP."""
@@ -114,7 +111,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(self._limits.header_seconds, self._refuse_slow_head)
+        self._timers["head"] = self.loop.call_later(self._limits.header_seconds, self._refuse_slow_head)
 
     def _refuse_slow_head(self) -> None:
         error = f"no complete headers within {self._limits.header_seconds:g} seconds; send them faster"
@@ -122,7 +119,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer before there is a request, and close."""
-        self._stop_timers()
+        self._stop("head", "write")
         if self.transport.is_closing():
             return
         self._metrics.requests.labels("other", refusal.status).inc()
@@ -133,7 +130,10 @@ class GuardedProtocol(HttpToolsProtocol):
         lines += [f"{name}: {value}" for name, value in headers.items()]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + refusal.content())
         self.transport.close()
-        self.loop.call_later(self._limits.write_seconds, self._cut)
+        self._cut_later()
+
+    def _cut_later(self) -> asyncio.TimerHandle:
+        return self.loop.call_later(self._limits.write_seconds, self._cut)
 
     def _cut(self) -> None:
         """Give up a client that has not taken what was written, or closed its side, in time."""
@@ -141,13 +141,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._metrics.refused.labels("write_seconds").inc()
             self.transport.abort()
 
-    def _stop_head_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _stop_timers(self) -> None:
-        self._stop_head_timer()
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
+    def _stop(self, *timers: str) -> None:
+        for name in timers:
+            if name in self._timers:
+                self._timers.pop(name).cancel()

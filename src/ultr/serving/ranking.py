@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
-from ultr.serving.features import Missing, Place, matrix, refusal
+from ultr.serving.features import Missing, matrix, refusal
 from ultr.serving.limits import RequestLimits
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
@@ -66,19 +66,16 @@ def _parse(body: bytes) -> RankRequest:
 
 
 def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
-    most = "at most {} may be; send several requests"
     if len(sizes) > limits.queries:
-        error = f"{len(sizes)} queries in one request, {most.format(limits.queries)}"
+        error = f"{len(sizes)} queries in one request, at most {limits.queries} may be; send several requests"
         raise Refusal(422, "queries", error)
-    if max(sizes) > limits.candidates:
-        number = next(number for number, size in enumerate(sizes) if size > limits.candidates)
-        error = (
-            f"query {number} has {sizes[number]} candidates, at most {limits.candidates} may be; send the best of them"
-        )
-        raise Refusal(422, "candidates", error, where=Where(query=number))
+    for number, size in enumerate(sizes):
+        if size > limits.candidates:
+            error = f"query {number} has {size} candidates, at most {limits.candidates} may be; send the best of them"
+            raise Refusal(422, "candidates", error, where=Where(query=number))
     if sum(sizes) > limits.all_candidates:
-        error = f"{sum(sizes)} candidates in one request, {most.format(limits.all_candidates)}"
-        raise Refusal(422, "all_candidates", error)
+        most = f"at most {limits.all_candidates} may be; send several requests"
+        raise Refusal(422, "all_candidates", f"{sum(sizes)} candidates in one request, {most}")
 
 
 def _check_ids(queries: Sequence[Query]) -> None:
@@ -88,7 +85,7 @@ def _check_ids(queries: Sequence[Query]) -> None:
         for index, candidate in enumerate(query.candidates):
             if candidate.id is not None and first.setdefault(candidate.id, index) != index:
                 fault = f"has the same id as candidate {first[candidate.id]}; give each an id of its own, or none"
-                raise refusal(queries, Place(number, index), "same_id", fault)
+                raise refusal(number, query, index, "same_id", fault)
 
 
 def _check_keys(body: bytes, queries: Sequence[Query]) -> None:
@@ -126,9 +123,9 @@ def _check_scores(scores: Floats, queries: Sequence[Query], offsets: np.ndarray)
     if np.isfinite(scores).all():
         return
     row = int(np.argmin(np.isfinite(scores)))
-    query = int(np.searchsorted(offsets, row, side="right")) - 1
+    number = int(np.searchsorted(offsets, row, side="right")) - 1
     fault = "has no score that is a finite number, because of features far outside of what the model was trained on"
-    raise refusal(queries, Place(query, row - int(offsets[query])), "no_score", fault)
+    raise refusal(number, queries[number], row - int(offsets[number]), "no_score", fault)
 
 
 def _ordered(query: Query, scores: Floats) -> dict[str, Any]:

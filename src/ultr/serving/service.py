@@ -12,7 +12,7 @@ from ultr.errors import ModelFileError
 from ultr.serving import logs
 from ultr.serving.body import Bodies
 from ultr.serving.metrics import Metrics
-from ultr.serving.model_slot import Loaded, ModelSlot
+from ultr.serving.model_slot import ModelSlot
 from ultr.serving.ranking import RankResponse, rank
 from ultr.serving.refusal import try_later
 from ultr.serving.settings import ServiceSettings
@@ -45,26 +45,25 @@ class Service:
             async with asyncio.timeout(limits.score_seconds):
                 return await asyncio.wrap_future(work)
         except TimeoutError:
-            error = (
-                f"no answer within {limits.score_seconds:g} seconds, send fewer candidates or fewer requests at once"
-            )
-            raise try_later("score_seconds", error) from None
+            error = f"no answer within {limits.score_seconds:g} seconds"
+            raise try_later("score_seconds", f"{error}, send fewer candidates or fewer requests at once") from None
 
     async def reload(self) -> None:
         """Put in the model that the file holds now; if it cannot serve, keep the old one and say so."""
-        old = self.slot.current
+        old = self.slot.current.scorer
         try:
             result: str = await asyncio.to_thread(self.slot.reload)
-        except ModelFileError as error:
-            result = "failed"
-            logs.write("reload failed", level=logging.ERROR, problem=str(error), digest=old.scorer.digest)
         except Exception as error:
             result = "failed"
-            logs.write("reload failed", level=logging.ERROR, error=error, digest=old.scorer.digest)
+            why: dict[str, Any] = {"problem": str(error)} if isinstance(error, ModelFileError) else {"error": error}
+            logs.write("reload failed", level=logging.ERROR, digest=old.digest, **why)
         else:
-            new = self.slot.current
-            self.metrics.show_model(new)
-            logs.write("reloaded", result=result, digest=new.scorer.digest, **_other_features(old, new))
+            self.metrics.show_model(self.slot.current)
+            new = self.slot.current.scorer
+            names = new.card.feature_names
+            same = names == old.card.feature_names
+            other: dict[str, Any] = {} if same else {"other_features": True, "feature_names": names}
+            logs.write("reloaded", result=result, digest=new.digest, **other)
         self.metrics.reloads.labels(result).inc()
 
     async def watch(self) -> None:
@@ -77,9 +76,3 @@ class Service:
     def close(self) -> None:
         """Let go of the threads; what they have begun they finish."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _other_features(old: Loaded, new: Loaded) -> dict[str, Any]:
-    """The features that a new model knows, if they are not those of the old one."""
-    before, now = old.scorer.card.feature_names, new.scorer.card.feature_names
-    return {} if before == now else {"other_features": True, "feature_names": now}

@@ -51,8 +51,14 @@ class ServiceSettings:
         checks.not_negative("watch_seconds", self.watch_seconds)
         checks.not_negative("drain_seconds", self.drain_seconds)
         checks.positive("shutdown_seconds", self.shutdown_seconds)
-        if self.token is not None:
-            check_token(self.token)
+        token = self.token
+        if token is not None and (
+            len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token
+        ):
+            raise OptionError(
+                f"the token must have at least {SHORTEST_TOKEN} characters, plain and without spaces; "
+                "make one with `openssl rand -hex 32`"
+            )
 
     @property
     def cores(self) -> int:
@@ -82,12 +88,3 @@ def read_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
         raise DataError(
             f"{file} is not a text; write a token into it, such as that of `openssl rand -hex 32`"
         ) from error
-
-
-def check_token(token: str) -> None:
-    """Raise an `OptionError` if a token is too short to protect anything or cannot be sent in a header."""
-    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise OptionError(
-            f"the token must have at least {SHORTEST_TOKEN} characters, plain and without spaces; "
-            "make one with `openssl rand -hex 32`"
-        )
