@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ultr import checks
@@ -82,10 +85,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def _offered(self) -> dict[str, EntryPoint]:
         """What installed packages offer, by name; two of one name are refused."""
-        from importlib.metadata import entry_points
-
         found: dict[str, EntryPoint] = {}
-        for entry in entry_points(group=self.group):
+        for entry in _entry_points(self.group, _places_of_packages()):
             taken = found[entry.name].value if entry.name in found else None
             if entry.name in self._members:
                 taken = _place(self._members[entry.name])
@@ -118,6 +119,19 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             fault = 'say its name: ClassVar[str] = "..."'
         if fault is not None:
             raise PluginError(f"{what} cannot be used: it must {fault}")
+
+
+@lru_cache(maxsize=8)
+def _entry_points(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of installed packages; the scan takes milliseconds, so it is done once for the same places."""
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=group))
+
+
+def _places_of_packages() -> tuple[tuple[str, int], ...]:
+    """Where packages are installed, and when each place was last changed."""
+    return tuple((place, Path(place).stat().st_mtime_ns) for place in sys.path if Path(place).is_dir())
 
 
 def _name(member: type) -> str:
