@@ -96,7 +96,7 @@ def parse_lines(text: bytes, *, path: str | Path, line: int, limits: Limits) -> 
 
 
 class _LineError(Exception):
-    """What is wrong with a line, and what to do about it."""
+    """A fault of a line, and what to do about it."""
 
 
 def _tokens(line: bytes) -> list[bytes]:

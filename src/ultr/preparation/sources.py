@@ -1,4 +1,4 @@
-"""Where a log is: files of several formats, a table of a database, or a frame in memory."""
+"""The places of a log: files of several formats, a table of a database, or a frame in memory."""
 
 from __future__ import annotations
 
