@@ -30,7 +30,7 @@ def session() -> Iterator[None]:
     """A session of the caller that loses no time on small data: few partitions, and nothing compiled."""
     from pyspark.sql import SparkSession
 
-    options = {
+    options: dict[str, bool | float | int | str | None] = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
