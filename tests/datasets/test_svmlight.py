@@ -281,7 +281,7 @@ def near_misses() -> st.SearchStrategy[bytes]:
     parts = [b"0", b"1", b"12", b" ", b"  ", b"\t", b"\n", b"\r\n", b" qid:1", b" qid:2 ", b"qid:", b" 1:0.5", b" 2:"]
     parts += [b" 3:1e5", b" 10:-.5", b":", b"#", b" # x", b".", b"-", b"+1", b"e", b"nan", b"\xff", "é".encode(), b"\0"]
     parts += [b"0 qid:3 1:1 2:2\n", b"2 qid:3 2:0.125 #c\n", b" 0:1", b" 99999:1", b"1e39", b"inf", b"_", b" 2:1_0"]
-    parts += [b" qid:\x7f", " qid:\u00a0".encode(), " qid:é 1:1".encode(), b" 5", b"3:4", b"qid"]
+    parts += [b" qid:\x7f", " qid:\u00a0".encode(), " qid:é 1:1".encode(), b" 5", b"3:4", b"qid", b" 0x3:1", b"0X1"]
     lines = [b"0 qid:3 1:1 2:2\n", b"2 qid:3 2:0.125 #c\n", b"1 qid:4 1:.5 7:1e-3\n", b"1 qid:x\n"]
     broken = st.tuples(st.sampled_from(lines), st.integers(0, 20), st.integers(0, 2), st.sampled_from(parts)).map(
         lambda cut: cut[0][: cut[1]] + cut[3] + cut[0][cut[1] + cut[2] :]

@@ -24,8 +24,7 @@ from ultr.simulation.log import simulate
 def judged(folder: str, layout: str = "mq2007", *, queries: int = 40) -> None:
     """A data set with the files, features and grades of a well-known one."""
     known = LAYOUTS[layout]
-    files = known.arrangements[-1].of_fold(1, folds=known.folds)
-    for number, file in enumerate([*files.train, *files.validation, *files.test]):
+    for number, file in enumerate(file for part in known.files(1)[-1] for file in part):
         path = Path(folder, file)
         path.parent.mkdir(parents=True, exist_ok=True)
         candidates(str(path), features=known.features, grades=known.max_label + 1, queries=queries, seed=number)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,26 @@ needs_spark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def session() -> Iterator[None]:
+    """A session of the caller that loses no time on small data: few partitions, and nothing compiled."""
+    from pyspark.sql import SparkSession
+
+    options: dict[str, bool | float | int | str | None] = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+    yield
+    spark.stop()
+
+
 @needs_spark
+@pytest.mark.usefixtures("session")
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
     random = np.random.default_rng(0)

@@ -74,7 +74,7 @@ def read_with_warning(table: object, **options: Any) -> tuple[ClickLog, str]:
 def logs(draw: st.DrawFn) -> list[Row]:
     """Pages of two queries on two devices, some of their rows spoiled, in any order."""
     rows: list[Row] = []
-    for number in range(draw(st.integers(2, 12))):
+    for number in range(draw(st.integers(2, 24))):
         documents = "".join(draw(st.permutations("xyz")))[: draw(st.integers(1, 3))]
         clicks = draw(st.text("01", min_size=len(documents), max_size=len(documents)))
         device = draw(st.sampled_from(["phone", "phone", "desk", "watch", None]))
@@ -87,7 +87,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
         "click": [None, 2],
         "device": ["watch"],
     }
-    for _ in range(draw(st.integers(0, 4))):
+    for _ in range(draw(st.integers(0, 8))):
         column = draw(st.sampled_from(sorted(wrong)))
         row = draw(st.integers(0, len(rows) - 1))
         rows[row] = rows[row] | {column: draw(st.sampled_from(wrong[column]))}
@@ -95,7 +95,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
     return draw(st.permutations(rows + always))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.sampled_from([0, 2, 3]))
 def test_a_log_collapses_as_it_does_by_hand(rows: list[Row], rare: int) -> None:
     expected = collapsed(rows, rare=rare)

@@ -19,10 +19,8 @@ from contextlib import suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ultr.data.judged import JudgedLists
 from ultr.datasets.svmlight import read_svmlight
@@ -66,10 +64,8 @@ def read_judged(
     digest = None if folder is None else _digest(Path(path), Path(folder))
     if folder is None or digest is None:
         return read_svmlight(path, features=features, max_label=max_label)
-    key = _key(FORMAT, digest, f"features={features}", f"max_label={max_label}")
-    entry = Path(folder) / "judged" / key
-    kept = _load(entry)
-    if kept is not None:
+    entry = Path(folder) / "judged" / _key(FORMAT, digest, f"features={features}", f"max_label={max_label}")
+    if kept := _load(entry):
         return kept
     lists = read_svmlight(path, features=features, max_label=max_label)
     if _digest(Path(path), Path(folder)) == digest:  # else the file was changed while it was read
@@ -87,9 +83,10 @@ def _digest(path: Path, cache: Path) -> str | None:
     memo = cache / "digests" / _key(str(place))
     try:
         state = _state(place)
-        remembered = _remembered(memo, state)
-        if remembered is not None:
-            return remembered
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            content = json.loads(memo.read_text())
+            if content["state"] == state:
+                return str(content["digest"])
         asked = time.time_ns()
         with place.open("rb") as stream:
             digest = file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
@@ -110,20 +107,12 @@ def _state(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _remembered(memo: Path, state: list[int]) -> str | None:
-    try:
-        content = json.loads(memo.read_text())
-        return str(content["digest"]) if content["state"] == state else None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
 def _save(entry: Path, lists: JudgedLists) -> None:
     """Write the entry, or nothing if the folder cannot be written or another process was faster."""
     shutil.rmtree(entry, ignore_errors=True)
     with suppress(OSError, UltrError), new_folder(entry, overwrite=True) as draft:
         for name in _ARRAYS:
-            np.save(draft / f"{name}.npy", getattr(lists, name), allow_pickle=False)
+            np.save(draft / f"{name}.npy", getattr(lists, name))
         manifest = {
             "format": FORMAT,
             "feature_names": lists.feature_names,
@@ -146,13 +135,9 @@ def _load(entry: Path) -> JudgedLists | None:
         if manifest["files"] != _files(entry):
             return None
         return JudgedLists(
-            **{name: _mapped(entry / f"{name}.npy") for name in _ARRAYS},
+            **{name: np.asarray(np.load(entry / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS},
             feature_names=tuple(manifest["feature_names"]),
             max_label=int(manifest["max_label"]),
         )
     except (OSError, EOFError, ValueError, TypeError, KeyError):
         return None
-
-
-def _mapped(path: Path) -> npt.NDArray[Any]:
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

@@ -1,9 +1,10 @@
-"""How the well-known data sets lie in their folders."""
+"""The well-known data sets: the names of their files, and their splits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from ultr import checks
 from ultr.data.judged import concatenate
@@ -14,31 +15,13 @@ from ultr.errors import DataError, OptionError
 SUFFIXES = ("", ".gz", ".bz2", ".xz")
 
 
-@dataclass(frozen=True)
-class Arrangement:
-    """The files of each part; `{0}` is the number of the fold, `{1}` that of the next one round, and so on."""
-
-    train: tuple[str, ...]
-    validation: tuple[str, ...]
-    test: tuple[str, ...]
-
-    def of_fold(self, fold: int, *, folds: int) -> Arrangement:
-        """The file names of one fold.
-
-        >>> Arrangement(("S{0}", "S{1}", "S{2}"), ("S{3}",), ("S{4}",)).of_fold(4, folds=5)
-        Arrangement(train=('S4', 'S5', 'S1'), validation=('S2',), test=('S3',))
-        """
-        numbers = [(fold - 1 + step) % folds + 1 for step in range(folds)]
-        return Arrangement(
-            train=tuple(name.format(*numbers) for name in self.train),
-            validation=tuple(name.format(*numbers) for name in self.validation),
-            test=tuple(name.format(*numbers) for name in self.test),
-        )
+Arrangement: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The files of the training, validation and test part; `{0}` is the number of the fold, `{1}` that of the next one."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A data set: what its files are called and what they hold."""
+    """A data set: the names of its files and what they hold."""
 
     name: str
     features: int
@@ -48,23 +31,32 @@ class Layout:
     folds: int = 1
     """1 if the data set has a single split."""
 
+    def files(self, fold: int) -> list[list[list[str]]]:
+        """The names of the files of one fold, by arrangement and part.
 
-_ONE_FILE_A_PART = Arrangement(("train.txt",), ("vali.txt",), ("test.txt",))
-_SAMPLE = Arrangement(("sample/train.txt",), ("sample/vali.txt",), ("sample/test.txt",))
-_FOLDS = Arrangement(("Fold{0}/train.txt",), ("Fold{0}/vali.txt",), ("Fold{0}/test.txt",))
-_ROTATED = Arrangement(("S{0}.txt", "S{1}.txt", "S{2}.txt"), ("S{3}.txt",), ("S{4}.txt",))
+        >>> LAYOUTS["mq2007"].files(4)[1]
+        [['S4.txt', 'S5.txt', 'S1.txt'], ['S2.txt'], ['S3.txt']]
+        """
+        numbers = [(fold - 1 + step) % self.folds + 1 for step in range(self.folds)]
+        return [[[name.format(*numbers) for name in part] for part in parts] for parts in self.arrangements]
+
+
+_ONE_FILE_A_PART = (("train.txt",), ("vali.txt",), ("test.txt",))
+_SAMPLE = (("sample/train.txt",), ("sample/vali.txt",), ("sample/test.txt",))
+_FOLDS = (("Fold{0}/train.txt",), ("Fold{0}/vali.txt",), ("Fold{0}/test.txt",))
+_ROTATED = (("S{0}.txt", "S{1}.txt", "S{2}.txt"), ("S{3}.txt",), ("S{4}.txt",))
 
 LAYOUTS = {
     layout.name: layout
     for layout in (
-        Layout("yahoo", 700, 4, (Arrangement(("set1.train.txt",), ("set1.valid.txt",), ("set1.test.txt",)),)),
+        Layout("yahoo", 700, 4, ((("set1.train.txt",), ("set1.valid.txt",), ("set1.test.txt",)),)),
         Layout("istella-s", 220, 4, (_ONE_FILE_A_PART, _SAMPLE)),
         Layout("mslr", 136, 4, (_FOLDS,), folds=5),
         Layout("mslr-web10k", 136, 4, (_FOLDS,), folds=5),
         Layout("mslr-web30k", 136, 4, (_FOLDS,), folds=5),
         Layout("mq2007", 46, 2, (_FOLDS, _ROTATED), folds=5),
         Layout("mq2008", 46, 2, (_FOLDS, _ROTATED), folds=5),
-        Layout("tiangong-st", 33, 4, (Arrangement(("train.txt",), ("valid.txt",), ("test.txt",)),)),
+        Layout("tiangong-st", 33, 4, ((("train.txt",), ("valid.txt",), ("test.txt",)),)),
     )
 }
 
@@ -100,13 +92,11 @@ def _find(layout: Layout, folder: Path, fold: int) -> list[list[Path]]:
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}; give the folder that holds the files of {layout.name}")
     missing = []
-    for arrangement in layout.arrangements:
-        names = arrangement.of_fold(fold, folds=layout.folds)
-        parts = [[_existing(folder, file) for file in part] for part in (names.train, names.validation, names.test)]
-        if all(path is not None for part in parts for path in part):
-            return [[path for path in part if path is not None] for part in parts]
-        files = [*names.train, *names.validation, *names.test]
-        missing.append(", ".join(file for file in files if _existing(folder, file) is None))
+    for parts in layout.files(fold):
+        found = {file: _existing(folder, file) for part in parts for file in part}
+        if None not in found.values():
+            return [[path for file in part if (path := found[file])] for part in parts]
+        missing.append(", ".join(file for file, path in found.items() if path is None))
     raise DataError(
         f"{folder} does not hold {layout.name}: missing {' or else '.join(missing)} "
         f"(each also tried with {', '.join(SUFFIXES[1:])}); put the files there or give another folder"

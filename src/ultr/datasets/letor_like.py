@@ -31,11 +31,11 @@ KIND_SHARES = {
     "copy": 0.09,
     "noise": 0.08,
 }
-"""What share of the features is of which kind; the others are plain mixtures of the factors."""
+"""The share of the features of each kind; the others are plain mixtures of the factors."""
 
 QUERY_FACTORS, DOCUMENT_FACTORS, BUMPS = 6, 10, 24
 PART_WEIGHTS = (0.9, 0.55, 0.55)
-"""How much the linear part of relevance counts, the gated one and the bumps."""
+"""The weights of the linear part of relevance, the gated one and the bumps."""
 # Set so that a Ranking SVM of 1 % of the queries lands well between random order and training on labels.
 JUDGE_NOISE, FEATURE_NOISE = 0.7, 0.65
 REFERENCE_QUERIES = 4_000
@@ -92,7 +92,7 @@ class _HiddenLists:
     factors: Doubles
     """[documents, query factors and document factors]; the former are constant within a query."""
     slips: Doubles
-    """[documents]: how far the judge is off."""
+    """[documents]: the errors of the judge."""
 
     @classmethod
     def draw(cls, seed: int, split: str, *, queries: int) -> _HiddenLists:
@@ -117,7 +117,7 @@ class _HiddenLists:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """What relevance is in one world, and where one grade ends and the next begins."""
+    """The judge of one world: its relevance, and the thresholds between grades."""
 
     linear: Doubles
     """[document factors]: what counts for every query."""
@@ -166,10 +166,10 @@ class _Judge:
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """How features show the hidden factors in one world."""
+    """The features of one world, which are views of the hidden factors."""
 
     columns: dict[str, slice]
-    """Which features are of which kind."""
+    """The features of each kind."""
     mixtures: Floats
     """[factors, features]."""
     matches: Floats
@@ -202,11 +202,10 @@ class _Views:
     @property
     def names(self) -> list[str]:
         """The kind of each feature, numbered."""
-        widths = {kind: column.stop - column.start for kind, column in self.columns.items()}
-        return [f"{kind}_{number + 1}" for kind, width in widths.items() for number in range(width)]
+        return [f"{kind}_{i + 1}" for kind, span in self.columns.items() for i in range(span.stop - span.start)]
 
     def features(self, candidates: _HiddenLists, random: np.random.Generator) -> Floats:
-        """What a ranker may see, float32 [documents, features]."""
+        """The features that a ranker sees, float32 [documents, features]."""
         factors = candidates.factors.astype(np.float32)
         values: Floats = factors @ self.mixtures
         noise = random.standard_normal(values.shape, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Where judged lists come from: a folder of a well-known data set, or the generator."""
+"""The sources of judged lists: a folder of a well-known data set, or the generator."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Splits:
     """
 
     name: str
-    """What the parts come from, such as 'mq2007 fold 1'."""
+    """The source of the parts, such as 'mq2007 fold 1'."""
     train: JudgedLists
     validation: JudgedLists
     test: JudgedLists

@@ -26,19 +26,18 @@ LONGEST_QUERY_ID = 256
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DIGITS = re.compile(rb"[0-9]+")
 _LONGEST_FEATURE = 18
-_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+_INFINITE = 2.0**128 - 2.0**103
+"""The smallest number that float32 rounds to infinity."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What ids and labels may be at most."""
+    """The highest feature id and the highest label."""
 
     feature: int
-    """The highest feature id."""
     label: int
-    """The highest label."""
     known_features: bool = False
-    """Whether `feature` is the number of features that the caller asked for."""
+    """True if `feature` is the number of features that the caller asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def parse_lines(text: bytes, *, path: str | Path, line: int, limits: Limits) -> 
 
 
 class _LineError(Exception):
-    """What is wrong with a line, and what to do about it."""
+    """A fault of a line, and what to do about it."""
 
 
 def _tokens(line: bytes) -> list[bytes]:
@@ -128,12 +127,17 @@ def _query_id(tokens: list[bytes]) -> str:
     if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
         raise _LineError("no qid:<id> follows the label; write one on each line")
     query_id = tokens[1][4:].decode()
-    # numpy drops NUL at the end of strings and stores all strings at the width of the longest.
-    if not query_id.isprintable() or not 0 < len(query_id) <= LONGEST_QUERY_ID:
+    if not is_query_id(query_id):
         raise _LineError(
             f"the query id {_shown(tokens[1][4:])} must have 1 to {LONGEST_QUERY_ID} printable characters; rename it"
         )
     return query_id
+
+
+def is_query_id(text: str) -> bool:
+    """True for what may name a query."""
+    # numpy drops NUL at the end of strings and stores all strings at the width of the longest.
+    return text.isprintable() and 0 < len(text) <= LONGEST_QUERY_ID
 
 
 def _append_pairs(tokens: list[bytes], columns: list[int], values: list[float], limits: Limits) -> None:
@@ -167,14 +171,9 @@ def _value(written: bytes, token: bytes) -> float:
     if not _NUMBER.fullmatch(written):
         raise _LineError(f"the value in {_shown(token)} is not a finite decimal number; mend or remove it")
     value = float(written)
-    if abs(value) > _LARGEST_FLOAT and not _fits(value):
+    if abs(value) >= _INFINITE:
         raise _LineError(f"the value in {_shown(token)} is too large for float32; scale the feature down")
     return value
-
-
-def _fits(value: float) -> bool:
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.float64(value).astype(np.float32)))
 
 
 def _shown(token: bytes) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from ultr.data import ragged
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import column_order, numbers
+from ultr.datasets.delimited import TABS, delimiter, ending, first_line
 from ultr.datasets.svmlight_lines import HIGHEST_LABEL
 from ultr.errors import DataError
 
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARQUET = (".parquet", ".pq")
-TABS = (".tsv", ".tab")
 SUFFIXES = (*PARQUET, ".csv", *TABS)
-_PACKED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Which columns of a table are no features; None is to be guessed from usual names."""
+    """The columns of a table that are no features; None is to be guessed from usual names."""
 
     query: str | None = None
     label: str | None = None
@@ -41,8 +39,7 @@ class TableColumns:
     def found_in(self, names: Sequence[str], features: Sequence[str], *, what: object) -> TableColumns:
         """The same, checked, and guessed where they are not given; no feature is taken for anything else."""
         found = self
-        for role in (field.name for field in fields(self)):
-            given = getattr(self, role)
+        for role, given in vars(self).items():
             if given is not None:
                 check_column(given, names, what=str(what))
             found = replace(found, **{role: given or guess(role, names, taken=[*features, *found.given()])})
@@ -67,7 +64,7 @@ class TableLists:
     document_ids: Strings | None
     """[documents], if the file has them."""
     columns: TableColumns
-    """What was taken for query, label and document."""
+    """The columns that were taken for query, label and document."""
     note: str
     """The same in words, with what was guessed."""
 
@@ -107,12 +104,16 @@ class TableLists:
             feature_names=chosen,
         )
         ids = None if found.document is None else file.texts(table, found.document)[order]
-        return cls(judged, ids, found, _note(path, asked, found, len(chosen)))
+        roles = [
+            f"{role} = {name or 'none'}{'' if name is None or getattr(asked, role) else ' (guessed)'}"
+            for role, name in vars(found).items()
+        ]
+        return cls(judged, ids, found, f"{path}: {', '.join(roles)}, {len(chosen)} features by name")
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether the ending of a file says CSV or Parquet."""
-    return _suffix(Path(path)) in SUFFIXES
+    """True if the ending of a file says CSV or Parquet."""
+    return ending(Path(path)) in SUFFIXES
 
 
 def read_table(
@@ -150,21 +151,6 @@ def check_labels(lists: TableLists, path: str | Path) -> None:
         )
 
 
-def _note(path: str | Path, asked: TableColumns, found: TableColumns, features: int) -> str:
-    roles = [
-        f"{role} = {name or 'none'}{'' if name is None or getattr(asked, role) else ' (guessed)'}"
-        for role, name in vars(found).items()
-    ]
-    return f"{path}: {', '.join(roles)}, {features} features by name"
-
-
-def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
 @dataclass(frozen=True)
 class _TableFile:
     """A file whose columns are read when it is known what they are."""
@@ -173,24 +159,23 @@ class _TableFile:
 
     @property
     def is_parquet(self) -> bool:
-        return _suffix(self.path) in PARQUET
+        return ending(self.path) in PARQUET
 
     def place(self, row: int) -> str:
-        """Where the row of this number, from 1, is; the first line of a CSV file is its header."""
+        """The place of the row of this number, from 1; the first line of a CSV file is its header."""
         return f"row {row}" if self.is_parquet else f"line {row + 1}"
 
     def names(self) -> list[str]:
         """The columns, each of which must be there once."""
         from pyarrow import parquet
 
-        if self.is_parquet:
-            with self._explained():
+        with self._explained():
+            if self.is_parquet:
                 names = list(parquet.read_schema(self.path).names)
-        else:
-            header = self._header()
-            if not header.strip():
+            elif (header := first_line(self.path)).strip():
+                names = next(csv.reader([header], delimiter=delimiter(self.path, header)))
+            else:
                 raise DataError(f"{self.path} is empty; its first line must hold the names of the columns")
-            names = next(csv.reader([header], delimiter=self._delimiter(header)))
         column_order(names, names, what=str(self.path))
         return names
 
@@ -210,7 +195,7 @@ class _TableFile:
                 self.path,
                 # Without threads, messages say the line.
                 read_options=arrow_csv.ReadOptions(use_threads=False),
-                parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter(self._header())),
+                parse_options=arrow_csv.ParseOptions(delimiter=delimiter(self.path, first_line(self.path))),
                 convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=list(types)),
             )
 
@@ -224,8 +209,8 @@ class _TableFile:
 
         with self._explained():
             texts = np.array(table[name].cast(pyarrow.string()).fill_null("").to_pylist(), dtype=np.str_)
-        if not np.char.str_len(texts).all():
-            row = int(np.flatnonzero(np.char.str_len(texts) == 0)[0]) + 1
+        if (texts == "").any():
+            row = int(np.argmax(texts == "")) + 1
             raise DataError(f"column {name!r} of {self.path} has no value in {self.place(row)}; fill it in first")
         return texts
 
@@ -234,26 +219,16 @@ class _TableFile:
         labels = self.numbers(table, name)
         wrong = (labels != np.floor(labels)) | (labels < 0) | (labels > HIGHEST_LABEL)
         if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+            row = int(np.argmax(wrong))
             raise DataError(
                 f"column {name!r} of {self.path} must hold labels from 0 to {HIGHEST_LABEL}, integers, "
                 f"got {labels[row]:g} in {self.place(row + 1)}"
             )
         return labels.astype(np.int64)
 
-    def _header(self) -> str:
-        import pyarrow
-
-        with self._explained(), pyarrow.input_stream(str(self.path), compression="detect") as stream:
-            text: str = stream.read(2**20).decode("utf-8-sig", errors="replace")
-        return next(iter(text.splitlines()), "")
-
-    def _delimiter(self, header: str) -> str:
-        return "\t" if _suffix(self.path) in TABS else max(",;\t|", key=Counter(header).__getitem__)
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What Arrow cannot read as a `DataError` with the file and, where it says so, the line."""
+        """Turn an error of Arrow into a `DataError` with the file and, where it says so, the line."""
         import pyarrow
 
         try:

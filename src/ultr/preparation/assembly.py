@@ -64,57 +64,29 @@ def assemble(
         length=joined.count(),
         **({"period": joined.period.max()} if period_names else {}),
     )
-    features_of = _matrix(engine, documents, features, len(feature_names))
-    log = _collapsed(
-        engine.fetch(of_lists.order_by("list")),
-        engine.fetch(wanted),
-        factors=dict(zip(factors, of_factors, strict=True)),
-        features=features_of,
-        feature_names=feature_names,
+    shown_rows, lists = engine.fetch(wanted), engine.fetch(of_lists.order_by("list"))
+    positions = shown_rows["position"].to_numpy()
+    order = np.lexsort((positions, _integers(shown_rows, "list")))
+    log = ClickLog(
+        features=_matrix(engine, documents, features, len(feature_names)),
+        documents=_integers(shown_rows, "row")[order],
+        offsets=ragged.from_lengths(_integers(lists, "length")),
+        factors=(
+            position_factor(positions[order]),
+            *(_factor(name, shown_rows[column], order) for name, column in zip(factors, of_factors, strict=True)),
+        ),
+        impressions=_integers(lists, "impressions"),
+        clicks=_integers(shown_rows, "clicks")[order],
+        queries=_integers(lists, "query_number"),
         query_ids=_queries(engine, documents),
+        feature_names=feature_names,
+        periods=_integers(lists, "period") if period_names else None,
         period_names=period_names,
         grades=grades,
     )
     if pairs is not None:
         log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
     return log.part(_canonical(log), ())
-
-
-def _collapsed(
-    lists: Any,
-    shown: Any,
-    *,
-    factors: dict[str, str],
-    features: Floats,
-    feature_names: tuple[str, ...],
-    query_ids: Strings,
-    period_names: tuple[str, ...],
-    grades: Grades | None,
-) -> ClickLog:
-    """The log of a table of lists and one of shown documents, whose list, position, row and clicks are in any order."""
-    positions = shown["position"].to_numpy()
-    rows = np.lexsort((positions, _integers(shown, "list")))
-    return ClickLog(
-        features=features,
-        documents=_integers(shown, "row")[rows],
-        offsets=ragged.from_lengths(_integers(lists, "length")),
-        factors=(
-            position_factor(positions[rows]),
-            *(
-                BiasFactor(name, values[rows], levels)
-                for name, column in factors.items()
-                for values, levels in [_levels(shown, column)]
-            ),
-        ),
-        impressions=_integers(lists, "impressions"),
-        clicks=_integers(shown, "clicks")[rows],
-        queries=_integers(lists, "query_number"),
-        query_ids=query_ids,
-        feature_names=feature_names,
-        periods=_integers(lists, "period") if period_names else None,
-        period_names=period_names,
-        grades=grades,
-    )
 
 
 def _canonical(log: ClickLog) -> Integers:
@@ -182,14 +154,14 @@ def _queries(engine: Engine, documents: Any) -> Strings:
     return np.array(engine.fetch(texts.order_by("query_number"))["query"].to_pylist(), dtype=np.str_)
 
 
-def _levels(table: Any, name: str) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """A column of text as sorted levels and their numbers."""
-    encoded = table[name].combine_chunks().dictionary_encode()
+def _factor(name: str, column: Any, order: Integers) -> BiasFactor:
+    """A column of text as a bias factor with sorted levels, its rows in this order."""
+    encoded = column.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     levels = sorted(texts)
     place = {text: number for number, text in enumerate(levels)}
     numbers = np.array([place[text] for text in texts], dtype=np.int32)
-    return numbers[encoded.indices.to_numpy()], tuple(levels)
+    return BiasFactor(name, numbers[encoded.indices.to_numpy()[order]], tuple(levels))
 
 
 def _integers(table: Any, name: str) -> npt.NDArray[np.int64]:

@@ -53,6 +53,11 @@ class Columns:
         """The same, with what is given in place of what was there; None is not given."""
         return replace(self, **{name: value for name, value in given.items() if value not in (None, ())})
 
+    def without(self, role: str) -> Columns:
+        """The same without a role that was guessed."""
+        nothing: Any = () if role == "impression" else None
+        return replace(self, guessed=tuple(each for each in self.guessed if each != role), **{role: nothing})
+
     def found_in(self, names: Sequence[str], *, what: str) -> Columns:
         """The columns as they are in a table with these names: checked, guessed where missing, patterns resolved."""
         for name in self._given():
@@ -76,10 +81,6 @@ class Columns:
     def _given(self) -> list[str]:
         single = [self.query, self.document, self.position, self.click, self.time, self.label]
         return [*self.impression, *(name for name in single if name is not None), *self.factors]
-
-    def as_json(self) -> dict[str, Any]:
-        """The columns as plain values."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: Sequence[str] = ()) -> tuple[str, ...]:

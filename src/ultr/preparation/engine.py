@@ -1,4 +1,4 @@
-"""Where the work is done: DuckDB inside the process, Spark, or another Ibis back end."""
+"""The engines that do the work: DuckDB inside the process, Spark, or another Ibis back end."""
 
 from __future__ import annotations
 

@@ -109,11 +109,10 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
 
     reasons = faults.by_reason(engine, aside)
     kept = engine.row(final.shown.aggregate(rows=final.shown.impressions.sum(), clicks=final.shown.clicks.sum()))
-    rows_kept, clicks_kept = int(kept["rows"] or 0), int(kept["clicks"] or 0)
-    tallies = {"rows": Tally(rows_read, rows_kept), "clicks": Tally(clicks_read, clicks_kept)}
-    assert tallies["rows"].aside == sum(each.rows for each in reasons), "a row is neither kept nor put aside"
-    assert tallies["clicks"].aside == sum(each.clicks for each in reasons), "a click is neither kept nor put aside"
-    _check_kept(source, tallies["rows"], reasons, strict=options.strict)
+    row_tally, click_tally = Tally(rows_read, int(kept["rows"] or 0)), Tally(clicks_read, int(kept["clicks"] or 0))
+    assert row_tally.aside == sum(each.rows for each in reasons), "a row is neither kept nor put aside"
+    assert click_tally.aside == sum(each.clicks for each in reasons), "a click is neither kept nor put aside"
+    _check_kept(source, row_tally, reasons, strict=options.strict)
 
     documents = number_documents(engine, final.shown)
     grades, conflicting = (None, 0) if labels is None else grades_of(engine, documents, labels)
@@ -129,7 +128,7 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         period_names=names_of(raw.begins),
         grades=grades,
     )
-    _check_use(collapsed, source, columns, tallies["rows"], reasons)
+    _check_use(collapsed, source, columns, row_tally, reasons)
     if folder is not None:
         start = 1 if layout.pages else columns.positions_from
         rejected = faults.with_reasons(aside, columns.factors, positions_from=start)
@@ -137,15 +136,14 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         faults.write_rows(
             engine, documents.select("row", "query", "document").order_by("row"), folder / "documents.parquet"
         )
-    pages_kept = int(collapsed.impressions.sum())
-    pages_read = engine.count(raw.pages)
+    pages = Tally(engine.count(raw.pages), int(collapsed.impressions.sum()))
     summary = Summary(
         source=source,
         engine=engine.name,
         columns=replace(columns, features=()),
         one_row_a_page=layout.pages,
-        pages=Tally(pages_read, pages_kept),
-        empty_pages=pages_kept - faults.clicked_pages(engine, settled),
+        pages=pages,
+        empty_pages=pages.kept - faults.clicked_pages(engine, settled),
         reasons=reasons,
         factors=tuple(factors),
         lists=collapsed.lists,
@@ -157,8 +155,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         judged=0 if grades is None else int((grades.values >= 0).sum()),
         conflicting_labels=conflicting,
         clicks_elsewhere=elsewhere,
-        rows=tallies["rows"],
-        clicks=tallies["clicks"],
+        rows=row_tally,
+        clicks=click_tally,
     )
     return Prepared(collapsed, summary)
 

@@ -1,4 +1,4 @@
-"""All that can be asked of a preparation."""
+"""The options of a preparation."""
 
 from __future__ import annotations
 

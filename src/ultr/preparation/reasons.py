@@ -1,4 +1,4 @@
-"""Why rows are put aside, and whether the rest of their page can still be trusted."""
+"""The reasons for which rows are put aside, alone or with the rest of their page."""
 
 from __future__ import annotations
 

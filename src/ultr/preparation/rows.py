@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ultr.data.column_names import listed
@@ -56,10 +56,9 @@ def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> Ro
                 f"{what} has one row a result page, so {columns.position} must be a list like {columns.document}; "
                 "without --position the documents of a page stand at 1, 2, 3, ..."
             )
-        columns = replace(columns, position=None, guessed=tuple(r for r in columns.guessed if r != "position"))
+        columns = columns.without("position")
     # A session has several pages, so that a column of a log of pages tells them apart only if it is said to.
-    guessed = "impression" in columns.guessed
-    return RowFormat(_without_impression(columns) if guessed else columns, pages=True)
+    return RowFormat(columns.without("impression") if "impression" in columns.guessed else columns, pages=True)
 
 
 def rows_of(table: Any, layout: RowFormat, *, time: Any | None = None) -> Any:
@@ -67,7 +66,44 @@ def rows_of(table: Any, layout: RowFormat, *, time: Any | None = None) -> Any:
 
     With a `time`, a column of the table, also time and given_time; with labels, also label.
     """
-    return _judged((_of_pages if layout.pages else _of_documents)(table, layout.columns, time), layout)
+    import ibis
+
+    columns = layout.columns
+    times = {} if time is None else {"time": time, "given_time": _given_time(table[columns.time])}
+    cells = (_of_pages if layout.pages else _of_documents)(table, columns, times)
+    factors = [f"f{i}" for i in range(len(columns.factors))]
+    rows = cells.select(
+        "page",
+        "query",
+        "different",
+        "unusable",
+        document=text(cells.document),
+        position=_position(cells.position, columns.positions_from if columns.position else 1),
+        given_position=_as_text(cells.position),
+        click=_click(cells.click),
+        given_click=_as_text(cells.click),
+        **{name: text(cells[name]).fill_null(MISSING) for name in factors},
+        **({"label": label(cells.label, columns.unjudged)} if columns.label else {}),
+        **{name: cells[name] for name in times},
+    )
+    fault = ibis.cases(
+        (rows.page.isnull(), reasons.NO_IMPRESSION.code),
+        (rows.query.isnull(), reasons.NO_QUERY.code),
+        (rows.different, reasons.LENGTHS.code),
+        (rows.position.isnull(), reasons.NO_POSITION.code),
+        (rows.position < 1, reasons.BELOW_ONE.code),
+        (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
+        *([(rows.time.isnull(), reasons.NO_TIME.code)] if times else []),
+        (rows.document.isnull(), reasons.NO_DOCUMENT.code),
+        (rows.click.isnull(), reasons.CLICK.code),
+        (rows.unusable, reasons.NOT_FINITE.code),
+        else_=reasons.KEPT,
+    )
+    rows = rows.mutate(fault=fault.cast("int16")).drop("different", "unusable")
+    # What was given is only of interest where it is wrong, and costs nothing elsewhere.
+    wrong = rows.fault != reasons.KEPT
+    given = [name for name in rows.columns if name.startswith("given_")]
+    return rows.mutate(**{name: ibis.ifelse(wrong, rows[name], ibis.null("string")) for name in given})
 
 
 def text(column: Any) -> Any:
@@ -102,11 +138,8 @@ def label(column: Any, unjudged: tuple[str, ...]) -> Any:
     return ibis.ifelse((given.lower() == "nan") | given.isin(unjudged), ibis.null("string"), given)
 
 
-def _without_impression(columns: Columns) -> Columns:
-    return replace(columns, impression=(), guessed=tuple(role for role in columns.guessed if role != "impression"))
-
-
-def _of_documents(table: Any, columns: Columns, time: Any | None) -> Any:
+def _of_documents(table: Any, columns: Columns, times: dict[str, Any]) -> Any:
+    """The cells of a log with one row for each shown document."""
     import ibis
 
     unusable = ibis.literal(value=False)
@@ -115,20 +148,19 @@ def _of_documents(table: Any, columns: Columns, time: Any | None) -> Any:
     return table.select(
         page=_page(table, columns),
         query=text(table[columns.query]),
-        document=text(table[columns.document]),
-        given_position=_as_text(table[columns.position]),
-        position=_position(table[columns.position], columns),
-        click=_click(table[columns.click]),
-        given_click=_as_text(table[columns.click]),
+        document=table[columns.document],
+        position=table[columns.position],
+        click=table[columns.click],
         different=ibis.literal(value=False),
         unusable=unusable,
-        **{f"f{i}": text(table[name]).fill_null(MISSING) for i, name in enumerate(columns.factors)},
-        **_times(table, columns, time),
-        **({"label": label(table[columns.label], columns.unjudged)} if columns.label else {}),
+        **{f"f{i}": table[name] for i, name in enumerate(columns.factors)},
+        **({"label": table[columns.label]} if columns.label else {}),
+        **times,
     )
 
 
-def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
+def _of_pages(table: Any, columns: Columns, times: dict[str, Any]) -> Any:
+    """The cells of a log with one row for each result page, a row for each document."""
     import ibis
 
     documents = _listed(table[columns.document], columns)
@@ -138,8 +170,9 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
     factors = {f"f{i}": table[name] for i, name in enumerate(columns.factors)}
     positions = {} if columns.position is None else {"positions": table[columns.position]}
     labels = {"label": _listed(table[columns.label], columns)} if columns.label else {}
+    lists = positions | factors | labels
     different = (clicks.length() != documents.length()).fill_null(True)
-    for values in (*factors.values(), *labels.values(), *positions.values()):
+    for values in lists.values():
         if values.type().is_array():
             # A list that is empty says nothing of the documents, and nothing wrong.
             different = different | ((values.length() > 0) & (values.length() != documents.length())).fill_null(False)
@@ -149,29 +182,22 @@ def _of_pages(table: Any, columns: Columns, time: Any | None) -> Any:
         document=documents,
         clicks=clicks,
         different=different,
-        **positions,
-        **factors,
-        **labels,
-        **(times := _times(table, columns, time)),
+        **lists,
+        **times,
     )
     rows = pages.unnest("document", offset="place", keep_empty=True)
     # A page without documents is one row without a document, at the place of the first.
     rows = rows.mutate(place=rows.place.fill_null(0))
-    click = _item(rows, "clicks") if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1)
-    position = _item(rows, "positions") if positions else rows.place + 1
     return rows.select(
-        page=rows.page,
-        query=rows.query,
-        document=text(_as_text(rows.document).strip()),
-        given_position=_as_text(position),
-        position=_position(position, columns) if positions else position.cast("int64"),
-        click=_click(click),
-        given_click=_as_text(click),
-        different=rows.different,
+        "page",
+        "query",
+        "different",
+        *times,
+        document=_as_text(rows.document).strip(),
+        position=_item(rows, "positions") if positions else rows.place + 1,
+        click=_item(rows, "clicks") if rows.clicks.type().is_array() else rows.clicks.substr(rows.place, 1),
         unusable=ibis.literal(value=False),
-        **{name: text(_item(rows, name)).fill_null(MISSING) for name in factors},
-        **{name: label(_item(rows, name), columns.unjudged) for name in labels},
-        **{name: rows[name] for name in times},
+        **{name: _item(rows, name) for name in factors | labels},
     )
 
 
@@ -190,46 +216,8 @@ def _item(rows: Any, name: str) -> Any:
     return ibis.ifelse(rows.place < values.length(), values[rows.place], ibis.null(values.type().value_type))
 
 
-def _times(table: Any, columns: Columns, time: Any | None) -> dict[str, Any]:
-    if time is None:
-        return {}
-    given = table[columns.time]
-    return {"time": time, "given_time": given if given.type().is_string() else written(given)}
-
-
-def _judged(rows: Any, layout: RowFormat) -> Any:
-    """The rows with the fault that each has by itself."""
-    import ibis
-
-    timed = "time" in rows.columns
-    fault = ibis.cases(
-        (rows.page.isnull(), reasons.NO_IMPRESSION.code),
-        (rows.query.isnull(), reasons.NO_QUERY.code),
-        (rows.different, reasons.LENGTHS.code),
-        (rows.position.isnull(), reasons.NO_POSITION.code),
-        (rows.position < 1, reasons.BELOW_ONE.code),
-        (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
-        *([(rows.time.isnull(), reasons.NO_TIME.code)] if timed else []),
-        (rows.document.isnull(), reasons.NO_DOCUMENT.code),
-        (rows.click.isnull(), reasons.CLICK.code),
-        (rows.unusable, reasons.NOT_FINITE.code),
-        else_=reasons.KEPT,
-    )
-    rows = rows.mutate(fault=fault.cast("int16"))
-    # What was given is only of interest where it is wrong, and costs nothing elsewhere.
-    wrong = rows.fault != reasons.KEPT
-    given = [name for name in rows.columns if name.startswith("given_")]
-    return rows.select(
-        "page",
-        "query",
-        "document",
-        "position",
-        "click",
-        *(f"f{i}" for i in range(len(layout.columns.factors))),
-        *(name for name in ("time", "label") if name in rows.columns),
-        "fault",
-        **{name: ibis.ifelse(wrong, rows[name], ibis.null("string")) for name in given},
-    )
+def _given_time(given: Any) -> Any:
+    return given if given.type().is_string() else written(given)
 
 
 def _page(table: Any, columns: Columns) -> Any:
@@ -259,10 +247,11 @@ def _click(column: Any) -> Any:
     return click.cast("int8")
 
 
-def _position(column: Any, columns: Columns) -> Any:
+def _position(column: Any, first: int) -> Any:
+    """A position from 1, where the log counts from `first`; null where it is no integer."""
     import ibis
 
-    shift = 1 - columns.positions_from
+    shift = 1 - first
     if column.type().is_integer():
         # Far enough to be a fault, near enough not to overflow.
         bounded = column.clip(upper=_FAR) if column.type().is_unsigned_integer() else column.clip(-_FAR, _FAR)

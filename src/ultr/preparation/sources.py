@@ -1,4 +1,4 @@
-"""Where a log is: files of several formats, a table of a database, or a frame in memory."""
+"""The places of a log: files of several formats, a table of a database, or a frame in memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from ultr import checks
+from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
 from ultr.errors import DataError, OptionError
 from ultr.preparation.engine import DUCKDB, SPARK, Engine
 
@@ -25,7 +26,6 @@ FORMATS = {
     ".ndjson": JSON,
     ".json": JSON,
 }
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
 _DATABASE = "duckdb:"
 
 
@@ -97,10 +97,7 @@ def _matching(pattern: Path) -> list[Path]:
 
 
 def _format(path: Path) -> str | None:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
-        suffixes.pop()
-    return FORMATS.get(suffixes[-1]) if suffixes else None
+    return FORMATS.get(ending(path))
 
 
 def _files(engine: Engine, files: list[Path]) -> Any:
@@ -116,7 +113,7 @@ def _files(engine: Engine, files: list[Path]) -> Any:
         _check_whole(file)
     if kind == TEXT:
         return _texts(engine, files, names)
-    array = _start(files[0]).lstrip().startswith("[")
+    array = first_line(files[0]).lstrip().startswith("[")
     options = {"format": "array" if array else "newline_delimited", "sample_size": -1} if engine.name == DUCKDB else {}
     with engine.explained():
         table = engine.connection.read_json(names, **options)
@@ -127,19 +124,18 @@ def _files(engine: Engine, files: list[Path]) -> Any:
 
 def _texts(engine: Engine, files: list[Path], names: list[str]) -> Any:
     """Files of separated values, with everything as text: a bit string of clicks is no number."""
-    header = _start(files[0])
+    header = first_line(files[0])
     if not header.strip():
         raise DataError(f"{files[0]} is empty; its first line must hold the names of the columns")
     if "\0" in header:
         raise DataError(f"{files[0]} is not a text file in UTF-8, perhaps in UTF-16; write it as UTF-8")
-    tabs = {".tsv", ".tab"} & set(files[0].suffixes)
-    delimiter = "\t" if tabs else max(",;\t|", key=Counter(header).__getitem__)
+    separator = delimiter(files[0], header)
     if engine.name != DUCKDB:
-        options = {"header": True, "sep": delimiter, "inferSchema": False, "escape": '"', "mode": "FAILFAST"}
+        options = {"header": True, "sep": separator, "inferSchema": False, "escape": '"', "mode": "FAILFAST"}
         with engine.explained():
             return engine.connection.read_csv(names, **options)
     # Without `skip` and `comment`, lines that fit the others badly or start with # are left out without a word.
-    form = {"header": True, "delim": delimiter, "quote": '"', "escape": '"', "skip": 0, "comment": ""}
+    form = {"header": True, "delim": separator, "quote": '"', "escape": '"', "skip": 0, "comment": ""}
     try:
         return engine.connection.read_csv(names, all_varchar=True, **form)
     except Exception:
@@ -150,7 +146,7 @@ def _texts(engine: Engine, files: list[Path], names: list[str]) -> Any:
 
 def _read_in_vain(engine: Engine, file: Path, name: str, form: dict[str, Any]) -> None:
     """Raise what is wrong with the lines of a file, where guessing its form only says that it cannot be guessed."""
-    header = next(csv.reader([_start(file)], delimiter=form["delim"]))
+    header = next(csv.reader([first_line(file)], delimiter=form["delim"]))
     columns = {f"{number} {column}": "string" for number, column in enumerate(header)}
     engine.connection.read_csv([name], columns=columns, **form).count().execute()
 
@@ -171,7 +167,7 @@ def _check_parquet(file: Path) -> None:
 
 def _check_whole(file: Path) -> None:
     """Raise a `DataError` for a packed file that was cut off, which engines read as far as it goes."""
-    packed = _PACKED.get(file.suffix.lower())
+    packed = PACKED.get(file.suffix.lower())
     if packed is None:
         return
     import pyarrow
@@ -184,15 +180,6 @@ def _check_whole(file: Path) -> None:
         raise
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{file} is damaged ({error}); write it again or leave it out") from error
-
-
-def _start(file: Path) -> str:
-    """The first line of a text file."""
-    import pyarrow
-
-    with pyarrow.input_stream(str(file), compression=_PACKED.get(file.suffix.lower())) as stream:
-        text: str = stream.read(2**16).decode("utf-8-sig", errors="replace")
-    return next(iter(text.splitlines()), "")
 
 
 def _database(engine: Engine, text: str) -> Any:

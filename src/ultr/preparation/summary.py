@@ -1,4 +1,4 @@
-"""Account of every row of a log."""
+"""The account of every row of a log."""
 
 from __future__ import annotations
 
