@@ -38,5 +38,4 @@ class Cascade(ExaminationChain):
     def chain(self, max_label: int) -> Chain:
         """A click ends the session, a skip never does."""
         attraction = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)
-        click = np.repeat(attraction[:, None], self.positions, axis=1)
-        return Chain(click, after_click=np.zeros_like(click), after_skip=np.ones_like(click))
+        return Chain(attraction[:, None], after_click=0.0, after_skip=1.0)

@@ -43,6 +43,4 @@ class DependentClick(ExaminationChain):
     def chain(self, max_label: int) -> Chain:
         """A click may end the session, a skip never does."""
         attraction = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)
-        click = np.repeat(attraction[:, None], self.positions, axis=1)
-        after_click = np.broadcast_to(np.array(self.continuation), click.shape)
-        return Chain(click, after_click=after_click, after_skip=np.ones_like(click))
+        return Chain(attraction[:, None], after_click=np.array(self.continuation), after_skip=1.0)

@@ -45,9 +45,7 @@ class DynamicBayesian(ExaminationChain):
 
     def chain(self, max_label: int) -> Chain:
         """Satisfaction ends the session, and so does lost patience, clicked or not."""
-        grades = np.repeat(np.arange(max_label + 1)[:, None], self.positions, axis=1)
+        grades = np.arange(max_label + 1)[:, None]
         click = relevance(grades, max_label=max_label, noise=self.noise)
         satisfied = self.satisfaction * relevance(grades, max_label=max_label)
-        return Chain(
-            click, after_click=self.persistence * (1 - satisfied), after_skip=np.full_like(click, self.persistence)
-        )
+        return Chain(click, after_click=self.persistence * (1 - satisfied), after_skip=self.persistence)
