@@ -14,9 +14,7 @@ def examination(inputs: ReportInputs) -> ReportSection:
     title = "What does the doctor say of the log?"
     found = inputs.diagnosis
     if found is None:
-        return ReportSection(
-            "examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {}
-        )
+        return ReportSection(Section(title, advice="This needs a log with clicks: give --log FOLDER."))
     points = [
         Point(
             finding.question,
@@ -26,7 +24,5 @@ def examination(inputs: ReportInputs) -> ReportSection:
         )
         for finding in found.findings
     ]
-    section = Section(
-        title, found.headline, points=points, commands=[f"ultr doctor {inputs.log_name} --html doctor.html"]
-    )
-    return ReportSection("examination", section, found.as_json())
+    commands = [f"ultr doctor {inputs.log_name} --html doctor.html"]
+    return ReportSection(Section(title, found.headline, points=points, commands=commands), found.as_json())

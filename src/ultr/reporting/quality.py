@@ -21,9 +21,7 @@ def quality(inputs: ReportInputs) -> ReportSection:
     if inputs.evaluations:
         return _by_labels(inputs, inputs.evaluations)
     if inputs.unseen is None or not inputs.click_models:
-        return ReportSection(
-            "quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {}
-        )
+        return ReportSection(Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."))
     return _by_clicks(inputs, inputs.unseen)
 
 
@@ -41,9 +39,7 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
     leads = [
         {
             "against": name,
-            "difference": f"{test.difference:+.4f}",
-            "low": f"{test.low:+.4f}",
-            "high": f"{test.high:+.4f}",
+            **{name: f"{getattr(test, name):+.4f}" for name in ("difference", "low", "high")},
             "p": f"{test.p_value:.4f}",
         }
         for name, test in inputs.leads.items()
@@ -62,7 +58,6 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
         {name: astuple(each[MAIN]) for name, each in order.items()}, colours(inputs.models), measure=MAIN
     )
     return ReportSection(
-        "quality",
         Section(TITLE, text=text, drawings=[drawing], tables=tables),
         {
             "judged": inputs.judged_name,
@@ -107,7 +102,7 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return ReportSection("quality", replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
+        return ReportSection(replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
     tested = inputs.diagnosis
     found = compare(
         rival.ranker,
@@ -119,7 +114,6 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
     return ReportSection(
-        "quality",
         replace(
             section,
             advice=" ".join([*unseen.remarks, found.assumption.sentence]),

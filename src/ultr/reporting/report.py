@@ -29,14 +29,15 @@ class Report:
     title: str
     summary: str
     command: str
-    parts: tuple[ReportSection, ...]
+    parts: dict[str, ReportSection]
+    """By name."""
 
     def page(self) -> Page:
         """For people."""
         return Page(
             title=self.title,
             summary=self.summary,
-            sections=[part.section for part in self.parts],
+            sections=[part.section for part in self.parts.values()],
             footer=f"ultr {__version__}: {self.command}",
         )
 
@@ -46,46 +47,43 @@ class Report:
             "format": FORMAT,
             "title": self.title,
             "summary": self.summary,
-            **{part.name.replace(" ", "_"): part.numbers for part in self.parts},
+            **{name: part.numbers for name, part in self.parts.items()},
         }
 
 
 def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
     """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
-    judged = quality(inputs)
-    parts = (
-        provenance(inputs),
-        judged,
-        learning(inputs),
-        bias(inputs),
-        plane(inputs),
-        click_matrix(inputs),
-        examination(inputs),
-        orders(inputs),
-        reproduction(inputs, command),
-    )
-    return Report(
-        f"Report on {name}",
-        _summary(inputs, judged.numbers),
-        command,
-        tuple(part for part in parts if part is not None),
-    )
+    parts = {
+        "models": provenance(inputs),
+        "quality": quality(inputs),
+        "learning": learning(inputs),
+        "bias": bias(inputs),
+        "plane": plane(inputs),
+        "click_matrix": click_matrix(inputs),
+        "examination": examination(inputs),
+        "orders": orders(inputs),
+        "reproduce": reproduction(inputs, command),
+    }
+    return _of_parts(f"Report on {name}", inputs, command, parts)
 
 
 def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
     """The report on two models: their differences, their quality, what both learned, where their orders differ."""
-    judged = quality(inputs)
-    parts = (
-        differences(inputs, other),
-        judged,
-        learning(inputs),
-        bias(inputs),
-        plane(inputs),
-        orders(inputs, against=other),
-        reproduction(inputs, command),
-    )
-    title = f"{inputs.subject.name} beside {other.name}"
-    return Report(title, _summary(inputs, judged.numbers), command, tuple(part for part in parts if part is not None))
+    parts = {
+        "differences": differences(inputs, other),
+        "quality": quality(inputs),
+        "learning": learning(inputs),
+        "bias": bias(inputs),
+        "plane": plane(inputs),
+        "orders": orders(inputs, against=other),
+        "reproduce": reproduction(inputs, command),
+    }
+    return _of_parts(f"{inputs.subject.name} beside {other.name}", inputs, command, parts)
+
+
+def _of_parts(title: str, inputs: ReportInputs, command: str, parts: dict[str, ReportSection | None]) -> Report:
+    found = {name: part for name, part in parts.items() if part is not None}
+    return Report(title, _summary(inputs, found["quality"].numbers), command, found)
 
 
 def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
@@ -94,11 +92,9 @@ def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
     if not inputs.evaluations:
         method = inputs.subject.manifest.method
         told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
-        return (
-            f"{told} By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
-            if "answers" in judged
-            else told
-        )
+        if "answers" in judged:
+            told += f" By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
+        return told
     own = inputs.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"

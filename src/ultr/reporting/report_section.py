@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ultr.pages import Section
@@ -12,6 +12,5 @@ from ultr.pages import Section
 class ReportSection:
     """A section of the page with the numbers behind it."""
 
-    name: str
     section: Section
-    numbers: dict[str, Any]
+    numbers: dict[str, Any] = field(default_factory=dict)
