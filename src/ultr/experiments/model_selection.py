@@ -34,7 +34,7 @@ VALUE, LIKELIHOOD, IN_LISTS = "value (ips)", "likelihood of clicks and skips", "
 RIGHT, WRONG, UNSURE = "better one named", "worse one named", "cannot tell"
 RESAMPLES = 100
 SURE = 0.1
-"""Where doubly robust values clip the examination; lower, they hardly differ from plain ones."""
+"""The smallest examination that doubly robust values divide by; with a lower one they hardly differ from plain ones."""
 
 Scores = dict[str, float]
 """By label of the candidate; higher is better."""

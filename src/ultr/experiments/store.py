@@ -61,7 +61,7 @@ class Store:
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).hexdigest()
 
     def checkpoint(self, run: Run) -> Path:
-        """Where a run that is not finished keeps its state."""
+        """The file in which a run that is not finished keeps its state."""
         return self.folder / f".{self.key(run)}.checkpoint"
 
     def write(self, run: Run, found: Found) -> None:

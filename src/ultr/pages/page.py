@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class Point:
     title: str
     text: str
     badge: Badge | None = None
-    tables: Sequence[Table] = field(default_factory=tuple)
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Section:
     text: str = ""
     advice: str = ""
     badge: Badge | None = None
-    drawings: Sequence[Drawing] = field(default_factory=tuple)
-    tables: Sequence[Table] = field(default_factory=tuple)
-    points: Sequence[Point] = field(default_factory=tuple)
-    commands: Sequence[str] = field(default_factory=tuple)
+    drawings: Sequence[Drawing] = ()
+    tables: Sequence[Table] = ()
+    points: Sequence[Point] = ()
+    commands: Sequence[str] = ()
     """Commands to type."""
 
 
@@ -55,7 +55,7 @@ class Page:
     title: str
     summary: str
     sections: Sequence[Section]
-    steps: Sequence[str] = field(default_factory=tuple)
+    steps: Sequence[str] = ()
     """Things to do, in order."""
     footer: str = ""
 

@@ -131,7 +131,7 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
 
 
 def _rival(inputs: ReportInputs) -> Model | None:
-    """Whom the subject is compared with: raw clicks if they are there, else the first other model."""
+    """The model that the subject is compared with: raw clicks if they are there, else the first other one."""
     others = [model for model in inputs.click_models if model is not inputs.subject]
     return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
 
