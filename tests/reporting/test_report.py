@@ -15,28 +15,23 @@ from ultr.errors import DataError
 from ultr.evaluation import evaluate
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
-from ultr.reporting import Model, Report, ReportInputs, models_of, report
+from ultr.reporting import Model, ReportInputs, models_of, report
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.orders import most_moved
 from ultr.reporting.provenance import provenance
 from ultr.reporting.quality import quality
 
 
-@pytest.fixture(scope="module")
-def by_label(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    return by_labels(tmp_path_factory.mktemp("labels"))
-
-
-def test_a_report_has_every_part_and_its_numbers_are_json(by_label: Report) -> None:
-    content = json.loads(as_json(by_label.as_json()))
+def test_a_report_has_every_part_and_its_numbers_are_json() -> None:
+    content = json.loads(as_json(by_labels().as_json()))
     parts = ["models", "quality", "learning", "bias", "plane", "click_matrix", "examination", "orders", "reproduce"]
     assert [name for name in content if name not in ("format", "title", "summary")] == parts
-    assert len(by_label.page().sections) == len(parts)
-    assert len(by_label.page().html()) < 1_000_000
+    assert len(by_labels().page().sections) == len(parts)
+    assert len(by_labels().page().html()) < 1_000_000
 
 
-def test_measures_and_leads_are_those_of_evaluate(by_label: Report) -> None:
-    content = by_label.as_json()["quality"]
+def test_measures_and_leads_are_those_of_evaluate() -> None:
+    content = by_labels().as_json()["quality"]
     own, other = (evaluate(rankers()[name], data().test) for name in ("vectors", "raw"))
     assert content["measures"]["vectors"]["nDCG@10"] == vars(own.interval("nDCG@10"))
     assert content["lead"]["raw"] == vars(own.against(other, "nDCG@10"))
@@ -44,8 +39,8 @@ def test_measures_and_leads_are_those_of_evaluate(by_label: Report) -> None:
     assert content["gap_closed"]["labels"] == 1
 
 
-def test_without_labels_clicks_tell_and_doubt_is_kept(tmp_path: Path) -> None:
-    found = by_clicks(tmp_path)
+def test_without_labels_clicks_tell_and_doubt_is_kept() -> None:
+    found = by_clicks()
     content = found.as_json()["quality"]
     assert content["compared_on"] == "the 6 queries of the log that neither model was trained on"
     assert content["against"] == "raw"
@@ -54,8 +49,8 @@ def test_without_labels_clicks_tell_and_doubt_is_kept(tmp_path: Path) -> None:
     assert "There are no labels; give --data." in found.page().html()
 
 
-def test_two_runs_are_compared_in_one_page(tmp_path: Path) -> None:
-    content = compared(tmp_path).as_json()
+def test_two_runs_are_compared_in_one_page() -> None:
+    content = compared().as_json()
     differ = content["differences"]["differ"]
     assert differ["method"] == ["vectorization", "dla"]
     assert "hidden" not in differ
