@@ -63,11 +63,11 @@ def test_two_runs_are_compared_in_one_page() -> None:
 def test_a_log_that_is_not_that_of_the_training_is_told(tmp_path: Path) -> None:
     models = saved(tmp_path, "vectors")
     right = provenance(ReportInputs(models, log=log()))
-    assert right.section.advice == ""
+    assert right.advice == ""
     assert right.numbers["log_is_that_of"] == ["vectors"]
     other = log().select(np.arange(log().lists // 2))
     wrong = provenance(ReportInputs(models, log=other, log_name="half"))
-    assert "half is not the log that vectors learned from" in wrong.section.advice
+    assert "half is not the log that vectors learned from" in wrong.advice
     assert wrong.numbers["log_is_that_of"] == []
 
 
@@ -76,13 +76,13 @@ def test_a_model_without_a_record_of_its_data_is_doubted_on_the_page(tmp_path: P
     old = replace(old, manifest=old.manifest.model_copy(update={"provenance": None}))
     old = replace(old, ranker=replace(old.ranker, provenance=None))
     material = ReportInputs((new, old), log=log(), log_name="the log")
-    told = provenance(material).section.advice
+    told = provenance(material).advice
     assert "Whether raw learned from the log is not recorded. What is said of the log below" in told
     assert "is not the log that" not in told
     part = quality(replace(material, draws=19))
-    assert "on the 6 queries of the log that vectors was not trained on." in part.section.text
+    assert "on the 6 queries of the log that vectors was not trained on." in part.text
     warning = "what raw was trained on is not recorded, so numbers are too good if it was this log; train again to have"
-    assert part.section.advice.startswith(f"Warning: {warning}")
+    assert part.advice.startswith(f"Warning: {warning}")
     assert part.numbers["warnings"][0].startswith(warning)
     assert part.numbers["notes"] == (
         "clicks of this part chose the weights of vectors, so numbers may be a little too good",
@@ -182,10 +182,10 @@ def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path
                 assert rate == pytest.approx(log().clicks[chosen].sum() / shown[chosen].sum())
     values = np.linalg.svd(np.array(graded.numbers["rates"]), compute_uv=False)
     assert graded.numbers["singular_values"] == pytest.approx(values.tolist())
-    assert graded.section.text.startswith("Groups are the grades that a judge gave")
+    assert graded.text.startswith("Groups are the grades that a judge gave")
     scored = click_matrix(ReportInputs(models, log=log(graded=False)))
     assert len(scored.numbers["rates"]) == 5
-    assert scored.section.text.startswith("The log has no grades, so groups are fifths")
+    assert scored.text.startswith("The log has no grades, so groups are fifths")
 
 
 def test_numbers_can_be_read_on_every_shade_of_a_heat_map() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from ultr.files import new_file
 from ultr.pages.drawing import Drawing
@@ -46,6 +47,8 @@ class Section:
     points: Sequence[Point] = ()
     commands: Sequence[str] = ()
     """Commands to type."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers behind it, for machines; the page does not show them."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import colours
-from ultr.reporting.report_section import ReportSection
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
@@ -26,7 +25,7 @@ ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""
 
 
-def bias(inputs: ReportInputs) -> ReportSection:
+def bias(inputs: ReportInputs) -> Section:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
     subject, by_model = inputs.subject, colours(inputs.models)
     sample = None if inputs.log is None else _sample(inputs.log)
@@ -64,8 +63,7 @@ def bias(inputs: ReportInputs) -> ReportSection:
         numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
     text, advice = _words(inputs, differ=differ)
     drawn = [each for each in drawings if each is not None]
-    section = Section("What was learned about bias?", text, advice, drawings=drawn, tables=tables)
-    return ReportSection(section, numbers)
+    return Section("What was learned about bias?", text, advice, drawings=drawn, tables=tables, numbers=numbers)
 
 
 def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:

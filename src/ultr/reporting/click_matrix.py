@@ -8,17 +8,16 @@ from ultr.bias.factorization import fit_rank_one, raw_rates
 from ultr.bias.relevance_groups import group_table, score_groups
 from ultr.pages import Section, Table, log_figures
 from ultr.reporting.inputs import ReportInputs
-from ultr.reporting.report_section import ReportSection
 
 GROUPS = 5
 
 
-def click_matrix(inputs: ReportInputs) -> ReportSection:
+def click_matrix(inputs: ReportInputs) -> Section:
     """The matrix by the log's grades, or by groups of the subject's scores, with its singular values."""
     title = "The click matrix"
     log = inputs.log
     if log is None:
-        return ReportSection(Section(title, advice="This needs the log: give --log FOLDER."))
+        return Section(title, advice="This needs the log: give --log FOLDER.")
     if log.grades is not None and (log.grades.values[log.documents] >= 0).any():
         groups, names, what = log.grades.values[log.documents], list(log.grades.levels), "grade"
         source = "Groups are the grades that a judge gave the documents"
@@ -46,15 +45,13 @@ def click_matrix(inputs: ReportInputs) -> ReportSection:
         "click rates by position": [[f"{rate:.4f}" for rate in by] for by in rates],
         "impressions by position": [[f"{count:,.0f}" for count in by] for by in shown],
     }
-    return ReportSection(
-        Section(
-            title,
-            text,
-            drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
-            tables=[
-                Table.of_cells(name, what, dict(zip(rows, cells, strict=True)), columns, folded=True)
-                for name, cells in tables.items()
-            ],
-        ),
-        {"groups": what, "rates": rates.tolist(), "singular_values": values.tolist()},
+    return Section(
+        title,
+        text,
+        drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
+        tables=[
+            Table.of_cells(name, what, dict(zip(rows, cells, strict=True)), columns, folded=True)
+            for name, cells in tables.items()
+        ],
+        numbers={"groups": what, "rates": rates.tolist(), "singular_values": values.tolist()},
     )

@@ -8,10 +8,9 @@ from ultr.pages import Section, Table, model_figures
 from ultr.pages.model_figures import Curve
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import colours
-from ultr.reporting.report_section import ReportSection
 
 
-def learning(inputs: ReportInputs) -> ReportSection:
+def learning(inputs: ReportInputs) -> Section:
     """The learning curves of all models, those of one stage in one chart."""
     losses: dict[str, dict[str, Curve]] = {}
     values: dict[str, dict[str, Curve]] = {}
@@ -41,16 +40,14 @@ def learning(inputs: ReportInputs) -> ReportSection:
         if stage in values:
             best, ylabel = values[stage], _value_name(inputs)
             drawings.append(model_figures.learning_curves(best, by_model, title=title, ylabel=ylabel, best=True))
-    return ReportSection(
-        Section(
-            "How training went",
-            text="Each stage of training has a chart of its own; a ring marks its highest validation value."
-            if values
-            else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
-            drawings=drawings,
-            tables=[Table("stages", rows, folded=True)] if rows else [],
-        ),
-        {model.name: [vars(record) for record in model.ranker.history] for model in inputs.models},
+    return Section(
+        "How training went",
+        "Each stage of training has a chart of its own; a ring marks its highest validation value."
+        if values
+        else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
+        drawings=drawings,
+        tables=[Table("stages", rows, folded=True)] if rows else [],
+        numbers={model.name: [vars(record) for record in model.ranker.history] for model in inputs.models},
     )
 
 

@@ -12,7 +12,6 @@ from ultr.data.click_log import ClickLog
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.report_section import ReportSection
 
 EXAMPLES = 4
 LONGEST = 15
@@ -112,11 +111,11 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
     return sorted(found, key=lambda moved: (-moved.distance, -moved.impressions, moved.query))[:count]
 
 
-def orders(inputs: ReportInputs, *, against: Model | None = None) -> ReportSection:
+def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     """Example queries with both orders side by side."""
     title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
     if inputs.log is None:
-        return ReportSection(Section(title, advice="This needs the log: give --log FOLDER."))
+        return Section(title, advice="This needs the log: give --log FOLDER.")
     subject = inputs.subject
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
@@ -132,22 +131,19 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> ReportSecti
         Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
         for moved in found
     ]
-    return ReportSection(
-        Section(title, text, drawings=[moved.drawing(sides) for moved in found], tables=tables),
+    numbers = [
         {
-            "queries": [
-                {
-                    "query": moved.query,
-                    "impressions": moved.impressions,
-                    "distance": moved.distance,
-                    "first_order": moved.documents.tolist(),
-                    "second_order": moved.documents[moved.order].tolist(),
-                    "clicks": moved.clicks.tolist(),
-                }
-                for moved in found
-            ]
-        },
-    )
+            "query": moved.query,
+            "impressions": moved.impressions,
+            "distance": moved.distance,
+            "first_order": moved.documents.tolist(),
+            "second_order": moved.documents[moved.order].tolist(),
+            "clicks": moved.clicks.tolist(),
+        }
+        for moved in found
+    ]
+    drawings = [moved.drawing(sides) for moved in found]
+    return Section(title, text, drawings=drawings, tables=tables, numbers={"queries": numbers})
 
 
 def _looked_at(log: ClickLog) -> Integers:

@@ -8,20 +8,19 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.pages import Section, model_figures
 from ultr.reporting.inputs import ReportInputs
-from ultr.reporting.report_section import ReportSection
 
 MOST_QUERIES = 500
 TITLE = "Documents, positions and base vectors in one plane"
 
 
-def plane(inputs: ReportInputs) -> ReportSection | None:
+def plane(inputs: ReportInputs) -> Section | None:
     """A scatter for each model that has embeddings of two dimensions or more; None where there is none."""
     models = [(model.name, model.embeddings) for model in inputs.models if model.embeddings is not None]
     if not models:
         return None
     found = _documents(inputs)
     if found is None:
-        return ReportSection(Section(TITLE, advice="This needs documents: give --log or --data."))
+        return Section(TITLE, advice="This needs documents: give --log or --data.")
     source, features, offsets, values, value_name = found
     drawings, numbers = [], {}
     for name, embeddings in models:
@@ -58,7 +57,7 @@ def plane(inputs: ReportInputs) -> ReportSection | None:
         "clicked there. A query's documents are ranked along its base vector. Vectors of more than two dimensions are "
         "shown in the two directions that hold most of the documents' sum of squares."
     )
-    return ReportSection(Section(TITLE, text, drawings=drawings), numbers)
+    return Section(TITLE, text, drawings=drawings, numbers=numbers)
 
 
 def _documents(inputs: ReportInputs) -> tuple[str, Floats, Integers, Doubles, str] | None:

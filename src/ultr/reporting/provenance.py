@@ -10,7 +10,6 @@ from ultr.methods.origin import found_from
 from ultr.pages import Section, Table
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
@@ -21,7 +20,7 @@ SHORT = 12
 """Letters of a fingerprint that are enough to tell two apart."""
 
 
-def provenance(inputs: ReportInputs) -> ReportSection:
+def provenance(inputs: ReportInputs) -> Section:
     """Method, options, data, seeds, versions and fingerprints of each model."""
     facts = {model.name: facts_of(model) for model in inputs.models}
     names = list(dict.fromkeys(fact for each in facts.values() for fact in each))
@@ -40,18 +39,16 @@ def provenance(inputs: ReportInputs) -> ReportSection:
         told.append(f"Rankings are measured on {inputs.judged.queries:,} judged queries of {inputs.judged_name}.")
     features = inputs.subject.manifest.feature_names
     others = rows(fact for fact in names if fact not in MAIN_FACTS)
-    return ReportSection(
-        Section(
-            "What was trained on what",
-            " ".join(told),
-            " ".join([*misfits(inputs), *inputs.missing]),
-            tables=[
-                Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
-                Table("all options, versions and fingerprints", others, folded=True),
-                Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
-            ],
-        ),
-        {
+    return Section(
+        "What was trained on what",
+        " ".join(told),
+        " ".join([*misfits(inputs), *inputs.missing]),
+        tables=[
+            Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
+            Table("all options, versions and fingerprints", others, folded=True),
+            Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
+        ],
+        numbers={
             "models": {
                 model.name: model.manifest.model_dump(exclude={"history", "scaling", "tensors"})
                 for model in inputs.models
@@ -88,7 +85,7 @@ def facts_of(model: Model) -> dict[str, str]:
     }
 
 
-def differences(inputs: ReportInputs, second: Model) -> ReportSection:
+def differences(inputs: ReportInputs, second: Model) -> Section:
     """Options and data in which the subject and another differ, and, folded, those in which they do not."""
     first = inputs.subject
     facts = facts_of(first), facts_of(second)
@@ -101,15 +98,16 @@ def differences(inputs: ReportInputs, second: Model) -> ReportSection:
     data = f"They learned from {'the same' if alike else 'different'} data."
     if not rows:
         data += " They differ in nothing that decides training."
-    return ReportSection(
-        Section(
-            "What differs?", data, " ".join([*misfits(inputs), *inputs.missing]), tables=[t for t in tables if t.rows]
-        ),
-        {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
+    return Section(
+        "What differs?",
+        data,
+        " ".join([*misfits(inputs), *inputs.missing]),
+        tables=[table for table in tables if table.rows],
+        numbers={"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
     )
 
 
-def reproduction(inputs: ReportInputs, command: str) -> ReportSection:
+def reproduction(inputs: ReportInputs, command: str) -> Section:
     """The commands that gave the models and this page."""
     origins = {model.name: model.manifest.origin for model in inputs.models}
     commands = [*dict.fromkeys(origin.command for origin in origins.values() if origin is not None), command]
@@ -120,9 +118,8 @@ def reproduction(inputs: ReportInputs, command: str) -> ReportSection:
     )
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
-    return ReportSection(
-        Section("How to reproduce it", text=text, commands=commands), {"commands": commands, "version": __version__}
-    )
+    numbers = {"commands": commands, "version": __version__}
+    return Section("How to reproduce it", text, commands=commands, numbers=numbers)
 
 
 def misfits(inputs: ReportInputs) -> Sequence[str]:

@@ -10,22 +10,21 @@ from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table, model_figures
 from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.model import LOWER, UPPER, Model, colours
-from ultr.reporting.report_section import ReportSection
 
 TITLE = "How good are the rankings?"
 _TONES = {"yes": "good", "no": "bad"}
 
 
-def quality(inputs: ReportInputs) -> ReportSection:
+def quality(inputs: ReportInputs) -> Section:
     """Measures with intervals and the subject's lead over the others, or what clicks say."""
     if inputs.evaluations:
         return _by_labels(inputs, inputs.evaluations)
     if inputs.unseen is None or not inputs.click_models:
-        return ReportSection(Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."))
+        return Section(TITLE, advice="This needs judged lists, or the log: give --data or --log.")
     return _by_clicks(inputs, inputs.unseen)
 
 
-def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSection:
+def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> Section:
     assert inputs.judged is not None
     subject, measures = inputs.subject, list(next(iter(found.values())).values)
     intervals = {name: {measure: each.interval(measure) for measure in measures} for name, each in found.items()}
@@ -57,9 +56,12 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
     drawing = model_figures.intervals(
         {name: astuple(each[MAIN]) for name, each in order.items()}, colours(inputs.models), measure=MAIN
     )
-    return ReportSection(
-        Section(TITLE, text=text, drawings=[drawing], tables=tables),
-        {
+    return Section(
+        TITLE,
+        text,
+        drawings=[drawing],
+        tables=tables,
+        numbers={
             "judged": inputs.judged_name,
             "measures": {name: {m: vars(each) for m, each in by.items()} for name, by in intervals.items()},
             "lead": {name: vars(test) for name, test in inputs.leads.items()},
@@ -76,7 +78,7 @@ def _gaps(inputs: ReportInputs, found: dict[str, Evaluation]) -> dict[str, float
     return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
 
 
-def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
+def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
     assert inputs.log is not None
     rows, numbers = [], {}
     for model in inputs.click_models:
@@ -102,7 +104,7 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return ReportSection(replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
+        return replace(section, advice=" ".join([*unseen.remarks, advice]), numbers=measured)
     tested = inputs.diagnosis
     found = compare(
         rival.ranker,
@@ -113,20 +115,15 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
         assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
-    return ReportSection(
-        replace(
-            section,
-            advice=" ".join([*unseen.remarks, found.assumption.sentence]),
-            points=_points(answers, rival, inputs.subject),
-        ),
-        measured
-        | {
-            "against": rival.name,
-            "answers": {
-                field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
-                for field, answer in answers.items()
-            },
-        },
+    told = {
+        field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
+        for field, answer in answers.items()
+    }
+    return replace(
+        section,
+        advice=" ".join([*unseen.remarks, found.assumption.sentence]),
+        points=_points(answers, rival, inputs.subject),
+        numbers=measured | {"against": rival.name, "answers": told},
     )
 
 

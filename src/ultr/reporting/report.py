@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ultr.pages import Page
+from ultr.pages import Page, Section
 from ultr.reporting.bias import bias
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.examination import examination
@@ -16,7 +17,6 @@ from ultr.reporting.orders import orders
 from ultr.reporting.plane import plane
 from ultr.reporting.provenance import differences, provenance, reproduction
 from ultr.reporting.quality import quality
-from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 FORMAT = "ultr report 1"
@@ -24,12 +24,12 @@ FORMAT = "ultr report 1"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The parts of a report, one after the other."""
+    """The sections of a report, one after the other."""
 
     title: str
     summary: str
     command: str
-    parts: dict[str, ReportSection]
+    sections: dict[str, Section]
     """By name."""
 
     def page(self) -> Page:
@@ -37,7 +37,7 @@ class Report:
         return Page(
             title=self.title,
             summary=self.summary,
-            sections=[part.section for part in self.parts.values()],
+            sections=list(self.sections.values()),
             footer=f"ultr {__version__}: {self.command}",
         )
 
@@ -47,13 +47,13 @@ class Report:
             "format": FORMAT,
             "title": self.title,
             "summary": self.summary,
-            **{name: part.numbers for name, part in self.parts.items()},
+            **{name: section.numbers for name, section in self.sections.items()},
         }
 
 
 def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
     """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
-    parts = {
+    sections = {
         "models": provenance(inputs),
         "quality": quality(inputs),
         "learning": learning(inputs),
@@ -64,12 +64,12 @@ def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
         "orders": orders(inputs),
         "reproduce": reproduction(inputs, command),
     }
-    return _of_parts(f"Report on {name}", inputs, command, parts)
+    return _of_sections(f"Report on {name}", inputs, command, sections)
 
 
 def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
     """The report on two models: their differences, their quality, what both learned, where their orders differ."""
-    parts = {
+    sections = {
         "differences": differences(inputs, other),
         "quality": quality(inputs),
         "learning": learning(inputs),
@@ -78,15 +78,15 @@ def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Re
         "orders": orders(inputs, against=other),
         "reproduce": reproduction(inputs, command),
     }
-    return _of_parts(f"{inputs.subject.name} beside {other.name}", inputs, command, parts)
+    return _of_sections(f"{inputs.subject.name} beside {other.name}", inputs, command, sections)
 
 
-def _of_parts(title: str, inputs: ReportInputs, command: str, parts: dict[str, ReportSection | None]) -> Report:
-    found = {name: part for name, part in parts.items() if part is not None}
+def _of_sections(title: str, inputs: ReportInputs, command: str, sections: dict[str, Section | None]) -> Report:
+    found = {name: section for name, section in sections.items() if section is not None}
     return Report(title, _summary(inputs, found["quality"].numbers), command, found)
 
 
-def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
+def _summary(inputs: ReportInputs, judged: Mapping[str, Any]) -> str:
     """The main result in a sentence or two."""
     name = inputs.subject.name
     if not inputs.evaluations:
