@@ -286,28 +286,34 @@ def test_the_board_counts_what_is_done_running_and_left(done: tuple[str, Path]) 
     assert ProgressTable(runs, [], workers=2).time_to_go() == "time to go not known yet"
 
 
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which several analyses share the runs of one ranker."""
+    return tmp_path_factory.mktemp("vectors")
+
+
 @pytest.mark.parametrize(("analysis", "figures"), [("embeddings", 1), ("projection", 1), ("dimension", 1)])
-def test_the_figures_of_the_paper_are_drawn(tmp_path: Path, analysis: str, figures: int) -> None:
-    name = _spec(tmp_path, f'analysis = "{analysis}"', VECTORS)
-    findings, folder = reproduce(name, out=tmp_path / "out", workers=1)
+def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figures: int) -> None:
+    name = _spec(vectors, f'analysis = "{analysis}"', VECTORS)
+    findings, folder = reproduce(name, out=vectors / "out", workers=1)
     assert len(findings.figures) == figures == len(list(folder.glob("*.png"))) == len(list(folder.glob("*.svg")))
     assert findings.tables[0].rows
 
 
-def test_the_base_vector_projects_as_the_ranker_does(tmp_path: Path) -> None:
+def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
     from ultr.methods import load
     from ultr.methods.vectorization import Embeddings
 
-    name = _spec(tmp_path, 'analysis = "projection"', VECTORS)
-    findings, folder = reproduce(name, out=tmp_path / "out", workers=1)
+    name = _spec(vectors, 'analysis = "projection"', VECTORS)
+    findings, folder = reproduce(name, out=vectors / "out", workers=1)
     experiment = Experiment.of(read_spec(name), None, folder.parent / "runs")
     outcome = experiment.outcomes(experiment.contenders()[0], "trust", "labels")[0]
     assert findings.content[0]["mean"][-1] == pytest.approx(np.nanmean(outcome.values[3]))
     ranker, test = load(outcome.model), outcome.run.source.read().test
     embeddings = Embeddings.of(ranker)
     assert embeddings is not None
-    vectors = np.repeat(embeddings.base_vectors(test.features, test.offsets), test.lengths, axis=0)
-    scores = (embeddings.relevance(test.features) * vectors).sum(axis=1)
+    base = np.repeat(embeddings.base_vectors(test.features, test.offsets), test.lengths, axis=0)
+    scores = (embeddings.relevance(test.features) * base).sum(axis=1)
     np.testing.assert_allclose(scores, ranker.score(test.features, test.offsets), rtol=1e-4, atol=1e-5)
 
 

@@ -52,7 +52,9 @@ def _write(folder: Path, rankings: int = 4) -> str:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Path]:
     folder = tmp_path_factory.mktemp("selection")
     name = _write(folder)
-    reproduce(name, out=folder / "out", workers=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ultr.experiments.model_selection.RESAMPLES", 20)
+        reproduce(name, out=folder / "out", workers=1)
     return Experiment.of(read_spec(name), None, folder / "out" / "runs"), folder / "out" / "small"
 
 

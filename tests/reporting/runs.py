@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -64,22 +65,31 @@ def saved(folder: Path, *names: str, graded: bool = True) -> tuple[Model, ...]:
     return tuple(Model.load(folder / name) for name in names)
 
 
-def by_labels(folder: Path) -> Report:
+@cache
+def by_labels() -> Report:
     """All models on judged lists."""
-    models = saved(folder, "raw", "vectors", "labels")
-    inputs = ReportInputs(models, log=log(), log_name="log", judged=data().test, judged_name="the test part")
+    with TemporaryDirectory() as folder:
+        models = saved(Path(folder), "raw", "vectors", "labels")
+    inputs = ReportInputs(
+        models, log=log(), log_name="log", judged=data().test, judged_name="the test part", samples=10, draws=19
+    )
     return report(inputs, name="a run", command="ultr report run")
 
 
-def by_clicks(folder: Path) -> Report:
+@cache
+def by_clicks() -> Report:
     """A model beside raw clicks, on a log without grades."""
-    models = saved(folder, "vectors", "raw", graded=False)
-    inputs = ReportInputs(models, log=log(graded=False), draws=19, missing=("There are no labels; give --data.",))
+    with TemporaryDirectory() as folder:
+        models = saved(Path(folder), "vectors", "raw", graded=False)
+    missing = ("There are no labels; give --data.",)
+    inputs = ReportInputs(models, log=log(graded=False), samples=10, draws=19, missing=missing)
     return report(inputs, name="a run", command="ultr report run --against raw")
 
 
-def compared(folder: Path) -> Report:
+@cache
+def compared() -> Report:
     """Two models side by side."""
-    models = saved(folder, "vectors", "dual")
+    with TemporaryDirectory() as folder:
+        models = saved(Path(folder), "vectors", "dual")
     inputs = ReportInputs(models, log=log(), judged=data().test, judged_name="the test part", chosen="vectors")
     return comparison_report(inputs, models[1], command="ultr report vectors dual")

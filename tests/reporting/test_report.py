@@ -15,28 +15,23 @@ from ultr.errors import DataError
 from ultr.evaluation import evaluate
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
-from ultr.reporting import Model, Report, ReportInputs, models_of, report
+from ultr.reporting import Model, ReportInputs, models_of, report
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.orders import most_moved
 from ultr.reporting.provenance import provenance
 from ultr.reporting.quality import quality
 
 
-@pytest.fixture(scope="module")
-def by_label(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    return by_labels(tmp_path_factory.mktemp("labels"))
-
-
-def test_a_report_has_every_part_and_its_numbers_are_json(by_label: Report) -> None:
-    content = json.loads(as_json(by_label.as_json()))
+def test_a_report_has_every_part_and_its_numbers_are_json() -> None:
+    content = json.loads(as_json(by_labels().as_json()))
     parts = ["models", "quality", "learning", "bias", "plane", "click_matrix", "examination", "orders", "reproduce"]
     assert [name for name in content if name not in ("format", "title", "summary")] == parts
-    assert len(by_label.page().sections) == len(parts)
-    assert len(by_label.page().html()) < 1_000_000
+    assert len(by_labels().page().sections) == len(parts)
+    assert len(by_labels().page().html()) < 1_000_000
 
 
-def test_measures_and_leads_are_those_of_evaluate(by_label: Report) -> None:
-    content = by_label.as_json()["quality"]
+def test_measures_and_leads_are_those_of_evaluate() -> None:
+    content = by_labels().as_json()["quality"]
     own, other = (evaluate(rankers()[name], data().test) for name in ("vectors", "raw"))
     assert content["measures"]["vectors"]["nDCG@10"] == vars(own.interval("nDCG@10"))
     assert content["lead"]["raw"] == vars(own.against(other, "nDCG@10"))
@@ -44,8 +39,8 @@ def test_measures_and_leads_are_those_of_evaluate(by_label: Report) -> None:
     assert content["gap_closed"]["labels"] == 1
 
 
-def test_without_labels_clicks_tell_and_doubt_is_kept(tmp_path: Path) -> None:
-    found = by_clicks(tmp_path)
+def test_without_labels_clicks_tell_and_doubt_is_kept() -> None:
+    found = by_clicks()
     content = found.as_json()["quality"]
     assert content["compared_on"] == "the 6 queries of the log that neither model was trained on"
     assert content["against"] == "raw"
@@ -54,8 +49,8 @@ def test_without_labels_clicks_tell_and_doubt_is_kept(tmp_path: Path) -> None:
     assert "There are no labels; give --data." in found.page().html()
 
 
-def test_two_runs_are_compared_in_one_page(tmp_path: Path) -> None:
-    content = compared(tmp_path).as_json()
+def test_two_runs_are_compared_in_one_page() -> None:
+    content = compared().as_json()
     differ = content["differences"]["differ"]
     assert differ["method"] == ["vectorization", "dla"]
     assert "hidden" not in differ
@@ -68,11 +63,11 @@ def test_two_runs_are_compared_in_one_page(tmp_path: Path) -> None:
 def test_a_log_that_is_not_that_of_the_training_is_told(tmp_path: Path) -> None:
     models = saved(tmp_path, "vectors")
     right = provenance(ReportInputs(models, log=log()))
-    assert right.section.advice == ""
+    assert right.advice == ""
     assert right.numbers["log_is_that_of"] == ["vectors"]
     other = log().select(np.arange(log().lists // 2))
     wrong = provenance(ReportInputs(models, log=other, log_name="half"))
-    assert "half is not the log that vectors learned from" in wrong.section.advice
+    assert "half is not the log that vectors learned from" in wrong.advice
     assert wrong.numbers["log_is_that_of"] == []
 
 
@@ -81,13 +76,13 @@ def test_a_model_without_a_record_of_its_data_is_doubted_on_the_page(tmp_path: P
     old = replace(old, manifest=old.manifest.model_copy(update={"provenance": None}))
     old = replace(old, ranker=replace(old.ranker, provenance=None))
     material = ReportInputs((new, old), log=log(), log_name="the log")
-    told = provenance(material).section.advice
+    told = provenance(material).advice
     assert "Whether raw learned from the log is not recorded. What is said of the log below" in told
     assert "is not the log that" not in told
     part = quality(replace(material, draws=19))
-    assert "on the 6 queries of the log that vectors was not trained on." in part.section.text
+    assert "on the 6 queries of the log that vectors was not trained on." in part.text
     warning = "what raw was trained on is not recorded, so numbers are too good if it was this log; train again to have"
-    assert part.section.advice.startswith(f"Warning: {warning}")
+    assert part.advice.startswith(f"Warning: {warning}")
     assert part.numbers["warnings"][0].startswith(warning)
     assert part.numbers["notes"] == (
         "clicks of this part chose the weights of vectors, so numbers may be a little too good",
@@ -187,10 +182,10 @@ def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path
                 assert rate == pytest.approx(log().clicks[chosen].sum() / shown[chosen].sum())
     values = np.linalg.svd(np.array(graded.numbers["rates"]), compute_uv=False)
     assert graded.numbers["singular_values"] == pytest.approx(values.tolist())
-    assert graded.section.text.startswith("Groups are the grades that a judge gave")
+    assert graded.text.startswith("Groups are the grades that a judge gave")
     scored = click_matrix(ReportInputs(models, log=log(graded=False)))
     assert len(scored.numbers["rates"]) == 5
-    assert scored.section.text.startswith("The log has no grades, so groups are fifths")
+    assert scored.text.startswith("The log has no grades, so groups are fifths")
 
 
 def test_numbers_can_be_read_on_every_shade_of_a_heat_map() -> None:

@@ -1,9 +1,9 @@
 """Click models: how users click on a shown list whose grades are known. No torch here."""
 
-from ultr.clicks.cascade import Cascade as Cascade
-from ultr.clicks.dependent_click import DependentClick as DependentClick
-from ultr.clicks.dynamic_bayesian import DynamicBayesian as DynamicBayesian
+from ultr.clicks.examination_chain import Cascade as Cascade
 from ultr.clicks.examination_chain import Chain as Chain
+from ultr.clicks.examination_chain import DependentClick as DependentClick
+from ultr.clicks.examination_chain import DynamicBayesian as DynamicBayesian
 from ultr.clicks.examination_chain import ExaminationChain as ExaminationChain
 from ultr.clicks.independent import IndependentClicks as IndependentClicks
 from ultr.clicks.matrix import ClickMatrix as ClickMatrix

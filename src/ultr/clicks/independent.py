@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.clicks.model import checked_impressions, checked_labels, with_padding
+from ultr.clicks.model import checked_impressions, checked_labels, picked
 
 
 class IndependentClicks(ABC):
@@ -25,8 +25,7 @@ class IndependentClicks(ABC):
     def probabilities(self, labels: Integers, *, max_label: int) -> Doubles:
         """The exact click probability of each shown document."""
         grades = checked_labels(labels, max_label=max_label, positions=self.positions)
-        rates: Doubles = with_padding(self.rates(max_label))[grades, np.arange(grades.shape[1])]
-        return rates
+        return picked(self.rates(max_label), grades)
 
     def counts(
         self, labels: Integers, impressions: Integers, generator: np.random.Generator, *, max_label: int

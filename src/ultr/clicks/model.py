@@ -89,6 +89,8 @@ def checked_impressions(impressions: Integers, *, lists: int) -> Integers:
     return counts
 
 
-def with_padding(by_grade: Doubles) -> Doubles:
-    """A table by grade with a last row of zeros, which is what the label -1 then picks."""
-    return np.concatenate([by_grade, np.zeros_like(by_grade[:1])])
+def picked(by_grade: Doubles, labels: Integers) -> Doubles:
+    """The entries of a table [grades, positions] for the documents of shown lists; 0 where there is no document."""
+    padded = np.concatenate([by_grade, np.zeros_like(by_grade[:1])])
+    chosen: Doubles = padded[labels, np.arange(labels.shape[1])]
+    return chosen

@@ -6,9 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ultr import checks
-from ultr.clicks.cascade import Cascade
-from ultr.clicks.dependent_click import DependentClick
-from ultr.clicks.dynamic_bayesian import DynamicBayesian
+from ultr.clicks.examination_chain import Cascade, DependentClick, DynamicBayesian
 from ultr.clicks.matrix import ClickMatrix
 from ultr.clicks.model import ClickModel
 from ultr.clicks.position_based import PositionBased

@@ -9,12 +9,12 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.clicks import parameters
-from ultr.clicks.independent import IndependentClicks
-from ultr.clicks.model import EXAMINATION, relevance
+from ultr.clicks.model import relevance
+from ultr.clicks.position_based import PositionBased
 
 
 @dataclass(frozen=True)
-class TrustBias(IndependentClicks):
+class TrustBias(PositionBased):
     """The trust-bias model: `P(click) = theta_p (e+_p g_y + e-_p (1 - g_y))`.
 
     `g_y` is `relevance`, `theta_p` the examination of position `p`, `e+_p` (`e-_p`) the chance that an
@@ -31,24 +31,16 @@ class TrustBias(IndependentClicks):
 
     noise: float = 0.0
     """The relevance of grade 0; 0.1 is what the code released with the KDD 2022 paper uses."""
-    examination: tuple[float, ...] = EXAMINATION
-    """`theta_p`, by position."""
     relevant_taken: tuple[float, ...] = tuple(1 - (p + 1) / 100 for p in range(1, 11))
     """`e+_p`, by position."""
     irrelevant_taken: tuple[float, ...] = tuple(0.65 / p for p in range(1, 11))
     """`e-_p`, by position."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", parameters.probability("noise", self.noise))
-        object.__setattr__(self, "examination", parameters.vector("examination", self.examination))
+        super().__post_init__()
         for field in ("relevant_taken", "irrelevant_taken"):
             values = parameters.vector(field, getattr(self, field), length=self.positions)
             object.__setattr__(self, field, values)
-
-    @property
-    def positions(self) -> int:
-        """The length of the examination curve."""
-        return len(self.examination)
 
     def rates(self, max_label: int) -> Doubles:
         """[grades, positions], the click probability of a document of each grade at each position."""

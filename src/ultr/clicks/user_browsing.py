@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers, Mask
 from ultr.clicks import parameters
-from ultr.clicks.model import EXAMINATION, checked_impressions, checked_labels, relevance, with_padding
+from ultr.clicks.examination_chain import Array
+from ultr.clicks.model import EXAMINATION, checked_impressions, checked_labels, picked, relevance
 
 
 def by_distance(curve: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
@@ -59,48 +61,40 @@ class UserBrowsing:
 
     def probabilities(self, labels: Integers, *, max_label: int) -> Doubles:
         """The exact marginal click probability of each shown document."""
-        attraction, gamma = self._chances(labels, max_label)
-        lists, columns = attraction.shape
-        clicked = np.zeros((lists, columns))
-        # last[:, l] is the probability that the last click so far was at position l.
-        last = np.zeros((lists, columns + 1))
-        last[:, 0] = 1
-        for position in range(columns):
-            above = slice(0, position + 1)
-            click = last[:, above] * gamma[above, position] * attraction[:, position, None]
-            last[:, above] -= click
-            last[:, position + 1] = clicked[:, position] = click.sum(axis=1)
-        return clicked
+        attraction = self._attraction(labels, max_label)
+        return self._followed(np.ones(len(attraction)), attraction, np.multiply)
 
     def counts(
         self, labels: Integers, impressions: Integers, generator: np.random.Generator, *, max_label: int
     ) -> Integers:
         """The clicks of `impressions[i]` sessions of list `i`, which are counted by their last click."""
-        attraction, gamma = self._chances(labels, max_label)
-        lists, columns = attraction.shape
-        clicked = np.zeros((lists, columns), dtype=np.int64)
-        last = np.zeros((lists, columns + 1), dtype=np.int64)
-        last[:, 0] = checked_impressions(impressions, lists=lists)
-        for position in range(columns):
-            above = slice(0, position + 1)
-            click = generator.binomial(last[:, above], gamma[above, position] * attraction[:, position, None])
-            last[:, above] -= click
-            last[:, position + 1] = clicked[:, position] = click.sum(axis=1)
-        return clicked
+        attraction = self._attraction(labels, max_label)
+        readers = checked_impressions(impressions, lists=len(attraction)).astype(np.int64)
+        return self._followed(readers, attraction, generator.binomial)
 
     def sessions(self, labels: Integers, generator: np.random.Generator, *, max_label: int) -> Mask:
         """The clicks of one session of each list."""
-        attraction, gamma = self._chances(labels, max_label)
-        lists, columns = attraction.shape
-        clicks = np.zeros((lists, columns), dtype=np.bool_)
-        last = np.zeros(lists, dtype=np.int64)
-        for position in range(columns):
-            clicked = generator.random(lists) < gamma[last, position] * attraction[:, position]
-            clicks[:, position] = clicked
+        attraction, gamma = self._attraction(labels, max_label), np.array(self.examination)
+        clicks = np.zeros(attraction.shape, dtype=np.bool_)
+        last = np.zeros(len(clicks), dtype=np.int64)
+        for position, attracted in enumerate(attraction.T):
+            clicks[:, position] = clicked = generator.random(len(clicks)) < gamma[last, position] * attracted
             last[clicked] = position + 1
         return clicks
 
-    def _chances(self, labels: Integers, max_label: int) -> tuple[Doubles, Doubles]:
+    def _followed(self, readers: Array, attraction: Doubles, share: Callable[[Array, Doubles], Array]) -> Array:
+        """The clicks of readers of each list, counted by their last click; `share` gives how many of some click."""
+        gamma, clicks = np.array(self.examination), np.zeros(attraction.shape, dtype=readers.dtype)
+        # last[:, l] are those whose last click so far was at position l.
+        last = np.concatenate([readers[:, None], np.zeros_like(clicks)], axis=1)
+        for position in range(attraction.shape[1]):
+            above = slice(0, position + 1)
+            click = share(last[:, above], gamma[above, position] * attraction[:, position, None])
+            last[:, above] -= click
+            last[:, position + 1] = clicks[:, position] = click.sum(axis=1)
+        return clicks
+
+    def _attraction(self, labels: Integers, max_label: int) -> Doubles:
         grades = checked_labels(labels, max_label=max_label, positions=self.positions)
         attraction = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)
-        return with_padding(attraction)[grades], np.array(self.examination)
+        return picked(np.repeat(attraction[:, None], self.positions, axis=1), grades)

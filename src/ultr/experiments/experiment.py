@@ -95,13 +95,10 @@ class Experiment:
 
     def run(self, *, workers: int, say: Callable[[str], object] = str) -> None:
         """Do the runs that are not done yet."""
-        runs, kept, left = self.runs(), [], []
-        for run in runs:
-            outcome = self.store.read(run)
-            if outcome is None:
-                left.append(run)
-            else:
-                kept.append(outcome)
+        runs = self.runs()
+        outcomes = [self.store.read(run) for run in runs]
+        kept = [outcome for outcome in outcomes if outcome is not None]
+        left = [run for run, outcome in zip(runs, outcomes, strict=True) if outcome is None]
         if kept:
             say(f"{len(kept)} of {len(runs)} runs are kept in {self.store.folder} already")
         if left:

@@ -16,7 +16,7 @@ from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
 from ultr.evaluation.comparison import value_difference
 from ultr.evaluation.placement import Ranking
-from ultr.experiments.run import SimulatedData, data_of
+from ultr.experiments.run import data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
@@ -34,7 +34,7 @@ VALUE, LIKELIHOOD, IN_LISTS = "value (ips)", "likelihood of clicks and skips", "
 RIGHT, WRONG, UNSURE = "better one named", "worse one named", "cannot tell"
 RESAMPLES = 100
 SURE = 0.1
-"""Where doubly robust values clip the examination; lower, they hardly differ from plain ones."""
+"""The smallest examination that doubly robust values divide by; with a lower one they hardly differ from plain ones."""
 
 Scores = dict[str, float]
 """By label of the candidate; higher is better."""
@@ -71,49 +71,51 @@ def is_default(contender: Contender) -> bool:
 
 def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
     """All criteria on the rankers of one seed, fold and click setting."""
-    shared = data_of(outcomes[0].run)
+    shared, seed = data_of(outcomes[0].run), outcomes[0].run.seed
     trained, _ = shared.split()
-    pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=shared.seed)
+    pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=seed)
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
     unseen = unseen_part(rankers, shared.log)
     if unseen.warnings:
         raise DataError(f"the rankers of {outcomes[0].run} cannot be chosen by clicks: {'; '.join(unseen.warnings)}")
-    queries = unseen.log
-    measure = outcomes[0].run.measures.index(MEASURE)
     criteria: dict[str, Scores] = {}
     chosen: dict[str, str] = {}
-    for where, log in ((QUERIES, queries), (PAGES, pages)):
+    by_dimension = {
+        each.objective.dimension: label
+        for label, each in rankers.items()
+        if isinstance(each.objective, VectorObjective)
+    }
+    for where, log in ((QUERIES, unseen.log), (PAGES, pages)):
         fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
-        criteria[f"{LIKELIHOOD}, {where}"] = {
-            label: float(fit.totals.sum() / fit.shown.sum()) for label, fit in fits.items()
+        scores = {
+            LIKELIHOOD: {label: float(fit.totals.sum() / fit.shown.sum()) for label, fit in fits.items()},
+            IN_LISTS: {label: float(fit.list_totals.sum() / fit.clicks.sum()) for label, fit in fits.items()},
+            **_values(rankers, shared.log, log),
         }
-        criteria[f"{IN_LISTS}, {where}"] = {
-            label: float(fit.list_totals.sum() / fit.clicks.sum()) for label, fit in fits.items()
-        }
-        criteria |= {f"{name}, {where}": scores for name, scores in _values(rankers, shared, log).items()}
-        by_dimension = {
-            each.objective.dimension: (label, each.click_shares)
-            for label, each in rankers.items()
-            if isinstance(each.objective, VectorObjective)
-        }
+        criteria |= {f"{name}, {where}": each for name, each in scores.items()}
         if len(by_dimension) > 1:
-            best, _ = choose_dimension({length: shares for length, (_, shares) in by_dimension.items()}, log)
-            chosen[f"{AUTO}, {where}"] = by_dimension[best][0]
+            shares = {length: rankers[label].click_shares for length, label in by_dimension.items()}
+            chosen[f"{AUTO}, {where}"] = by_dimension[choose_dimension(shares, log)[0]]
+    measure = outcomes[0].run.measures.index(MEASURE)
     values = {outcome.run.contender.label: outcome.values[measure] for outcome in outcomes}
-    methods = {outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)}
+    methods = [outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)]
+    try:
+        theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=seed)
+    except DataError:
+        theta = None
     return ModelSelection(
         quality={label: float(np.nanmean(each)) for label, each in values.items()},
         criteria=criteria,
         chosen=chosen,
-        verdicts=_verdicts({label: rankers[label] for label in rankers if label in methods}, values, shared, queries),
-        rank_p_value=Assumption.of_log(shared.log, seed=shared.seed).p_value,
+        verdicts=_verdicts({label: rankers[label] for label in methods}, values, unseen.log, theta),
+        rank_p_value=Assumption.of_log(shared.log, seed=seed).p_value,
     )
 
 
-def _values(rankers: Mapping[str, Ranker], shared: SimulatedData, log: ClickLog) -> dict[str, Scores]:
-    """Counterfactual values on a log; none where the swaps do not tell the propensities."""
+def _values(rankers: Mapping[str, Ranker], whole: ClickLog, log: ClickLog) -> dict[str, Scores]:
+    """Counterfactual values on a part of the log; none where the swaps of the whole do not tell the propensities."""
     try:
-        theta = estimate_propensities(shared.log)
+        theta = estimate_propensities(whole)
     except DataError:
         return {}
     valuations = {
@@ -135,16 +137,12 @@ def _values(rankers: Mapping[str, Ranker], shared: SimulatedData, log: ClickLog)
 
 
 def _verdicts(
-    rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], shared: SimulatedData, log: ClickLog
+    rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], log: ClickLog, theta: ResampledPropensities | None
 ) -> dict[str, list[str]]:
     """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
     evidence = Evidence.of(log)
     placed = {label: [(Ranking.by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
-    try:
-        theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=shared.seed)
-    except DataError:
-        theta = None
     names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)
     verdicts: dict[str, list[str]] = {name: [] for name in names}
     for first, second in permutations(rankers, 2):

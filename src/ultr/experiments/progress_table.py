@@ -63,10 +63,16 @@ class ProgressTable:
             self._live.update(self.table(), refresh=True)
 
     def time_to_go(self) -> str:
-        """Time that the runs that are left will take, judged by those that are done."""
-        seconds = self._seconds_to_go()
-        if seconds is None:
+        """Time that the runs that are left will take: each as long as the finished ones of its label, or as all."""
+        if not self._outcomes:
             return "time to go not known yet"
+        done = {str(outcome.run) for outcome in self._outcomes}
+        now, total = time.monotonic(), 0.0
+        for run in self._runs:
+            if str(run) not in done:
+                alike = self._seconds(run.contender.label) or [outcome.seconds for outcome in self._outcomes]
+                total += max(0.0, float(np.mean(alike)) - (now - self._running.get(str(run), now)))
+        seconds = total / self._workers
         return f"{seconds / 60:.0f} min to go" if seconds >= 90 else f"{seconds:.0f} s to go"
 
     def table(self) -> Table:
@@ -76,26 +82,13 @@ class ProgressTable:
         for column in table.columns[1:]:
             column.justify = "right"
         for label in dict.fromkeys(run.contender.label for run in self._runs):
-            total = sum(run.contender.label == label for run in self._runs)
-            done = [outcome for outcome in self._outcomes if outcome.run.contender.label == label]
-            running = sum(str(run) in self._running and run.contender.label == label for run in self._runs)
-            seconds = f"{np.mean([outcome.seconds for outcome in done]):.0f}" if done else ""
-            table.add_row(
-                Text(label), str(len(done)), str(running or ""), str(total - len(done) - running or ""), seconds
-            )
+            runs = [str(run) for run in self._runs if run.contender.label == label]
+            seconds, running = self._seconds(label), sum(run in self._running for run in runs)
+            left = len(runs) - len(seconds) - running
+            mean = f"{np.mean(seconds):.0f}" if seconds else ""
+            table.add_row(Text(label), str(len(seconds)), str(running or ""), str(left or ""), mean)
         return table
 
-    def _seconds_to_go(self) -> float | None:
-        """A run takes as long as the finished ones of its label, or else as the mean of all."""
-        if not self._outcomes:
-            return None
-        everything = float(np.mean([outcome.seconds for outcome in self._outcomes]))
-        done = {str(outcome.run) for outcome in self._outcomes}
-        now, total = time.monotonic(), 0.0
-        for run in self._runs:
-            if str(run) in done:
-                continue
-            alike = [o.seconds for o in self._outcomes if o.run.contender.label == run.contender.label]
-            expected = float(np.mean(alike)) if alike else everything
-            total += max(0.0, expected - (now - self._running.get(str(run), now)))
-        return total / self._workers
+    def _seconds(self, label: str) -> list[float]:
+        """Seconds of each finished run of a label."""
+        return [outcome.seconds for outcome in self._outcomes if outcome.run.contender.label == label]

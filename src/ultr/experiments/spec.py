@@ -25,6 +25,9 @@ from ultr.metrics import Measure
 REFERENCES = ("ranking-svm", "click-model")
 """Rankers that learn from no click: what was shown, and the one that knows the click model."""
 
+_SHORT = {"dimension": "d", "learning_rate": "rate"}
+"""Short names of options in the labels of a grid."""
+
 Options: TypeAlias = dict[str, Any]
 Choice: TypeAlias = Literal["labels", "clicks"]
 Analysis: TypeAlias = Literal[
@@ -90,28 +93,20 @@ class Contender(_TomlTable):
                 PEERS[self.method].with_options(**variant.options)
             elif variant.options:
                 raise OptionError(f"{self.method} takes no options")
-        if self.shown_only and self.method != "label":
-            raise OptionError(f"shown_only goes with the method label, not with {self.method}")
-        if self.randomised and self.method != "inverse-propensity":
-            raise OptionError(f"randomised goes with the method inverse-propensity, not with {self.method}")
+        for flag, method in (("shown_only", "label"), ("randomised", "inverse-propensity")):
+            if getattr(self, flag) and self.method != method:
+                raise OptionError(f"{flag} goes with the method {method}, not with {self.method}")
         return self
 
     def variants(self) -> list[Contender]:
         """One contender for each combination of the grid."""
-        if not self.grid:
-            return [self]
-        return [
-            self.model_copy(
-                update={
-                    "label": " ".join(
-                        [self.label, *(f"{_short(key)}={_text(value)}" for key, value in chosen.items())]
-                    ),
-                    "options": self.options | chosen,
-                    "grid": {},
-                }
-            )
-            for chosen in (dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values()))
-        ]
+        variants = []
+        for values in product(*self.grid.values()):
+            chosen = dict(zip(self.grid, values, strict=True))
+            words = [f"{_SHORT.get(name, name)}={_text(value)}" for name, value in chosen.items()]
+            update = {"label": " ".join([self.label, *words]), "options": self.options | chosen, "grid": {}}
+            variants.append(self.model_copy(update=update))
+        return variants
 
 
 class DataSet(_TomlTable):
@@ -173,26 +168,20 @@ class Spec(_TomlTable):
             _distinct(f"folds of {name}", data.folds)
             if data.queries is not None and name != LETOR_LIKE:
                 raise OptionError(f"queries are generated for {LETOR_LIKE} alone, not for {name}")
-        labels = [contender.label for contender in self.contenders()]
-        for name, values in {
-            **{name: getattr(self, name) for name in ("clicks", "validation", "seeds", "measures")},
-            "labels of methods": labels,
-        }.items():
-            _distinct(name, values)
-        self._check_paper(labels)
-        self._check_analysis()
-        return self
-
-    def _check_paper(self, labels: Sequence[str]) -> None:
+        for name in ("clicks", "validation", "seeds", "measures"):
+            _distinct(name, getattr(self, name))
+        labels, count = [contender.label for contender in self.contenders()], len(self.measures)
+        _distinct("labels of methods", labels)
         for name, published in self.paper.items():
             checks.one_of("data set", name, LAYOUTS)
-            for label, values in published.items():
+            for label, found in published.items():
                 checks.one_of(f"a label in paper.{name}", label, labels)
-                if len(values) != len(self.measures):
-                    count = len(self.measures)
+                if len(found) != count:
                     raise OptionError(
-                        f"paper.{name} has {len(values)} values for {label!r}, but there are {count} measures"
+                        f"paper.{name} has {len(found)} values for {label!r}, but there are {count} measures"
                     )
+        self._check_analysis()
+        return self
 
     def _check_analysis(self) -> None:
         """Refuse what cannot be analysed before hours of training."""
@@ -262,7 +251,12 @@ def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) ->
         raise OptionError(f"{path} has no table [quick] that says how to shorten it")
     changed = _merged(content, shorter) if quick else content
     for change in changes:
-        changed = _merged(changed, _parse_change(change))
+        try:
+            changed = _merged(changed, tomllib.loads(change))
+        except tomllib.TOMLDecodeError as error:
+            raise OptionError(
+                f"{change!r} is no line of TOML such as simulation.impressions=100000 ({error}); text needs quotes"
+            ) from error
     try:
         Spec.model_validate(content)
         return Spec.model_validate(changed)
@@ -271,15 +265,6 @@ def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) ->
         where = ".".join(str(part) for part in first["loc"])
         cause = first.get("ctx", {}).get("error", first["msg"])
         raise DataError(f"{path}{f' at {where}' if where else ''}: {cause}") from error
-
-
-def _parse_change(change: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(change)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(
-            f"{change!r} is no line of TOML such as simulation.impressions=100000 ({error}); text needs quotes"
-        ) from error
 
 
 def _check_options(method: str, options: Options) -> None:
@@ -299,10 +284,6 @@ def _merged(content: Any, changes: Any) -> Any:
     if not isinstance(content, dict) or not isinstance(changes, dict):
         return changes
     return content | {key: _merged(content.get(key), value) for key, value in changes.items()}
-
-
-def _short(option: str) -> str:
-    return {"dimension": "d", "learning_rate": "rate"}.get(option, option)
 
 
 def _text(value: Any) -> str:

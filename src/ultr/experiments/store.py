@@ -11,7 +11,6 @@ from importlib.metadata import version
 from importlib.resources import files
 from inspect import getfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,25 +21,12 @@ from ultr.errors import DataError
 from ultr.experiments.peers import PEERS
 from ultr.experiments.run import Found, Run
 from ultr.files import new_folder, read_json, write_json
-from ultr.open_family import Registry
 from ultr.version import __version__
 
 FORMAT = "ultr run 1"
 _DECIDING = (
-    *(
-        "arrays.py",
-        "seeding.py",
-        "data",
-        "datasets",
-        "clicks",
-        "metrics",
-        "losses",
-        "relevance",
-        "simulation",
-        "bias",
-        "train",
-    ),
-    *("methods", "evaluation", "experiments/run.py", "experiments/peers.py"),
+    *("arrays.py", "seeding.py", "data", "datasets", "clicks", "metrics", "losses", "relevance", "simulation"),
+    *("bias", "train", "methods", "evaluation", "experiments/run.py", "experiments/peers.py"),
 )
 """The parts of the package that decide what a run gives; tables and commands may change without running it again."""
 
@@ -65,13 +51,17 @@ class Store:
 
     def key(self, run: Run) -> str:
         """The name of a run: its content, its data and the code that runs it."""
-        content = [run.content(), _fingerprint(run.source), code_version(), *_library(run.contender.method)]
-        if run.sees_clicks:
-            content += _outside(CLICK_MODELS, run.clicks)
+        content = [run.content(), _fingerprint(run.source), code_version()]
+        if run.contender.method in PEERS:
+            content.append(str(import_module(run.contender.method.partition("-")[0]).__version__))
+        if run.sees_clicks and not CLICK_MODELS.is_built_in(run.clicks):
+            # Those that are built in are part of the code version.
+            code = Path(getfile(CLICK_MODELS[run.clicks])).read_bytes()
+            content.append(blake2b(code, digest_size=8).hexdigest())
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).hexdigest()
 
     def checkpoint(self, run: Run) -> Path:
-        """Where a run that is not finished keeps its state."""
+        """The file in which a run that is not finished keeps its state."""
         return self.folder / f".{self.key(run)}.checkpoint"
 
     def write(self, run: Run, found: Found) -> None:
@@ -122,22 +112,6 @@ def code_version() -> str:
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
-
-
-@cache
-def _library(method: str) -> tuple[str, ...]:
-    """The version of the library that a peer comes from; nothing for our own methods."""
-    if method not in PEERS:
-        return ()
-    module: Any = import_module(method.partition("-")[0])
-    return (str(module.__version__),)
-
-
-def _outside(registry: Registry[Any], name: str) -> list[str]:
-    """A digest of the file that a class from outside is written in; none for ours, which are in `code_version`."""
-    if registry.is_built_in(name):
-        return []
-    return [blake2b(Path(getfile(registry[name])).read_bytes(), digest_size=8).hexdigest()]
 
 
 @cache

@@ -20,26 +20,25 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
 
     `beside` are the same rankers with their weights chosen in another way, `published` what others found.
     """
-    return [_row(results, line, beside, published or {}) for line in results.lines]
-
-
-def _row(results: Results, line: Line, beside: Results | None, published: Published) -> Row:
-    row = {"ranker": line.label}
-    for number, measure in enumerate(results.measures):
-        row[measure] = _spread(line, number)
-    gap = results.gap_closed(line)
-    if results.gap_closed(results.lines[0]) is not None:
-        row["gap closed"] = "" if gap is None or line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
-    if results.best_baseline is not None and len(results.lines) > 1:
-        row["to best baseline"] = _difference(results, line)
-    if beside is not None:
-        other = next((each for each in beside.lines if each.label == line.label), None)
-        row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else _spread(other, results.main)
-    for name, values in published.items():
-        found = values.get(line.label)
-        row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else figure(found[results.main])
-    row["seconds"] = f"{line.seconds:.0f}"
-    return row
+    others = {} if beside is None else {line.label: line for line in beside.lines}
+    rows = []
+    for line in results.lines:
+        row = {"ranker": line.label}
+        for number, measure in enumerate(results.measures):
+            row[measure] = _spread(line, number)
+        if (gap := results.gap_closed(line)) is not None:
+            row["gap closed"] = "" if line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
+        if results.best_baseline is not None and len(results.lines) > 1:
+            row["to best baseline"] = _difference(results, line)
+        if beside is not None:
+            other = others.get(line.label)
+            row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else _spread(other, results.main)
+        for name, values in (published or {}).items():
+            found = values.get(line.label)
+            row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else figure(found[results.main])
+        row["seconds"] = f"{line.seconds:.0f}"
+        rows.append(row)
+    return rows
 
 
 def _spread(line: Line, measure: int) -> str:

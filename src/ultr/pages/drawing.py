@@ -60,14 +60,24 @@ class Drawing:
         return re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)
 
 
-def blank(width: float, height: float, *, columns: int = 1, width_ratios: Sequence[float] = (1,)) -> tuple[Figure, Any]:
-    """An empty figure with its axes, or an array of them."""
+def blank(
+    width: float,
+    height: float,
+    *,
+    columns: int = 1,
+    width_ratios: Sequence[float] = (1,),
+    title: str = "",
+    **labels: str,
+) -> tuple[Figure, Any]:
+    """An empty figure with its axes, or an array of them; `labels` are the xlabel and the ylabel."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(1, columns, width_ratios=width_ratios)
     for each in np.atleast_1d(axes):
         each.spines[["top", "right"]].set_visible(False)
+        each.set(**labels)
+        each.set_title(title, loc="left", fontsize=10)
     return figure, axes
 
 

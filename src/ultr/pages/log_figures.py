@@ -25,24 +25,22 @@ def click_rates(factor: str, levels: Sequence[str], rates: Band) -> Drawing | No
         return None
     names, places = [levels[int(level)] for level in shown], range(len(shown))
     values, low, high = (array[shown] for array in rates)
-    figure, axes = blank(7.2, 3.0)
+    figure, axes = blank(7.2, 3.0, xlabel=factor, ylabel="click rate")
     axes.bar(places, values, color=BLUE, alpha=0.75, width=0.7)
     axes.errorbar(places, values, np.abs([values - low, high - values]), fmt="none", color="black", capsize=3)
     axes.set_xticks(places, names, rotation=45 if max(map(len, names)) > 4 and len(names) > 6 else 0)
-    axes.set(xlabel=factor, ylabel="click rate")
     told = ", ".join(f"{level} {value:.3f}" for level, value in zip(names, values, strict=True))
     return Drawing(figure, f"Click rate by {factor}: {told}")
 
 
 def rates_over_time(periods: Sequence[str], rates: Band) -> Drawing:
     """Click rate of each period with its interval."""
-    figure, axes = blank(7.2, 2.6)
+    figure, axes = blank(7.2, 2.6, ylabel="click rate")
     places, (values, low, high) = np.arange(len(periods)), rates
     axes.fill_between(places, low, high, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(places, values, "o-", color=BLUE)
     axes.set_xticks(places, periods, rotation=30, ha="right", fontsize=8)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("click rate")
     return Drawing(figure, f"Click rate over time: {', '.join(f'{value:.3f}' for value in values)}")
 
 
@@ -50,7 +48,7 @@ def position_bias(curves: Mapping[str, Band], positions: Sequence[str]) -> Drawi
     """Bias of each position over the first by estimator, with intervals; None without a curve."""
     if not curves:
         return None
-    figure, axes = blank(7.2, 3.8)
+    figure, axes = blank(7.2, 3.8, xlabel="position", ylabel="bias over position 1")
     places = np.arange(1, len(positions) + 1)
     for number, (estimator, (values, low, high)) in enumerate(curves.items()):
         axes.errorbar(
@@ -66,7 +64,6 @@ def position_bias(curves: Mapping[str, Band], positions: Sequence[str]) -> Drawi
         )
     axes.set_xticks(places, positions)
     axes.set_ylim(bottom=0)
-    axes.set(xlabel="position", ylabel="bias over position 1")
     axes.legend(frameon=False, fontsize=9)
     told = "; ".join(f"{name}: {' '.join(f'{value:.2f}' for value in each)}" for name, (each, _, _) in curves.items())
     return Drawing(figure, f"Position bias over the first position by estimator. {told}")
@@ -76,12 +73,11 @@ def links(names: Sequence[str], strength: Doubles, *, parts: int, title: str = "
     """Links [values, values] by documents, 0 where there is none; None without links or with too many values."""
     if not strength.any() or len(names) > MOST_LEVELS:
         return None
-    figure, axes = blank(5.2, 4.2)
+    figure, axes = blank(5.2, 4.2, xlabel=title, ylabel=title)
     image = axes.imshow(np.log10(np.where(strength > 0, strength, np.nan)), cmap="Blues", vmin=0)
     figure.colorbar(image, ax=axes, label="effective impressions, powers of 10", shrink=0.85)
     axes.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 3 else 0, fontsize=8)
     axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set(xlabel=title, ylabel=title)
     count = np.count_nonzero(np.triu(strength))
     return Drawing(
         figure, f"Links between values of {title} by documents seen under both: {count} links, {parts} part(s)"

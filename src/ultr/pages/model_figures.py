@@ -33,10 +33,9 @@ Band = tuple[Doubles, Doubles, Doubles]
 
 
 def intervals(found: Mapping[str, Estimate], colours: Mapping[str, str], *, measure: str) -> Drawing:
-    """Measure of each model with its interval."""
-    figure, axes = blank(NARROW, 0.55 * len(found) + 1)
+    """The measure of each model with its interval."""
+    figure, axes = blank(NARROW, 0.55 * len(found) + 1, xlabel=f"{measure}, 95 % interval")
     _draw_intervals(axes, found, colours)
-    axes.set_xlabel(f"{measure}, 95 % interval")
     told = ", ".join(f"{name} {mean:.3f} ({low:.3f} to {high:.3f})" for name, (mean, low, high) in found.items())
     return Drawing(figure, f"{measure} on judged queries: {told}")
 
@@ -61,15 +60,13 @@ def learning_curves(
     found: Mapping[str, Curve], colours: Mapping[str, str], *, title: str, ylabel: str, best: bool = False
 ) -> Drawing:
     """A curve over the steps for each name, with a ring around its highest point if asked for."""
-    figure, axes = blank(NARROW, 2.7)
+    figure, axes = blank(NARROW, 2.7, title=title, xlabel="step", ylabel=ylabel)
     for name, (steps, values) in found.items():
         style = f"{'' if len(steps) > FEW else 'o'}{_STYLES.get(colours[name], '-')}"
         axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=_brief(name))
         if best:
             top = int(np.argmax(values))
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
-    axes.set(xlabel="step", ylabel=ylabel)
-    axes.set_title(title, loc="left", fontsize=10)
     _legend(figure, len(found))
     told = "; ".join(
         f"{name} from {values[0]:.4f} to {values[-1]:.4f}" + (f", best {max(values):.4f}" if best else "")
@@ -91,7 +88,7 @@ def levels(
     """A value for each level of a bias factor, one curve for each name; None if there are too many to tell apart."""
     if not 1 < len(names) <= MOST_LEVELS:
         return None
-    figure, axes = blank(NARROW, 2.9)
+    figure, axes = blank(NARROW, 2.9, title=title, xlabel=factor, ylabel=ylabel)
     places, ordered = np.arange(len(names)), factor == "position"
     for name, values in found.items():
         style = f"o{_STYLES.get(colours[name], '-')}" if ordered else _MARKS.get(colours[name], "o")
@@ -105,8 +102,6 @@ def levels(
     axes.set_xticks(shown, [_brief(names[place]) for place in shown])
     if max(map(len, names)) > 4 and len(names) > 3:
         axes.tick_params(axis="x", labelrotation=40)
-    axes.set(xlabel=factor, ylabel=ylabel)
-    axes.set_title(title, loc="left", fontsize=10)
     _legend(figure, len(found))
     told = "; ".join(f"{name}: {' '.join(f'{value:.2f}' for value in values)}" for name, values in found.items())
     return Drawing(figure, f"{title}, {ylabel} by {factor}. {told}")
@@ -130,7 +125,7 @@ def plane(
     import matplotlib as mpl
     from matplotlib.colors import LinearSegmentedColormap
 
-    figure, axes = blank(NARROW, 3.7)
+    figure, axes = blank(NARROW, 3.7, title=title, xlabel=axis_names[0], ylabel=axis_names[1])
     shades = LinearSegmentedColormap.from_list("grades", _SHADES)
     random = np.random.default_rng(0)
     shown = random.permutation(len(relevance))[:MOST_DOTS]
@@ -141,23 +136,18 @@ def plane(
     reds = mpl.colormaps["autumn"](np.linspace(0, 0.6, len(observation)))
     turned = angles(observation, base)
     marked = _apart(turned)
-    for position, (vector, colour) in enumerate(zip(observation, reds, strict=True), start=1):
-        end = vector / np.linalg.norm(vector) * reach
-        axes.plot([-end[0], end[0]], [-end[1], end[1]], ":", color=colour, linewidth=1.2, zorder=3)
+    for position, (end, colour) in enumerate(zip(_as_long(observation, reach), reds, strict=True), start=1):
+        axes.plot(*np.transpose([-end, end]), ":", color=colour, linewidth=1.2, zorder=3)
         if position - 1 in marked:
             axes.annotate(str(position), 1.07 * end, fontsize=8, ha="center", va="center", zorder=4)
-    few = base[random.permutation(len(base))[:MOST_BASES]]
-    ends = few / np.linalg.norm(few, axis=1, keepdims=True) * reach
+    ends = _as_long(base[random.permutation(len(base))[:MOST_BASES]], reach)
     axes.plot(*ends.T, "o", color="black", markersize=2.5, alpha=0.5, zorder=3, label="base vectors of queries")
-    mean = base.mean(axis=0)
-    end = mean / np.linalg.norm(mean) * reach
-    axes.plot([-end[0], end[0]], [-end[1], end[1]], "-", color="black", linewidth=1.5, zorder=3, label="their mean")
+    end = _as_long(base.mean(axis=0), reach)
+    axes.plot(*np.transpose([-end, end]), "-", color="black", linewidth=1.5, zorder=3, label="their mean")
     axes.plot([], [], ":", color=reds[0], label="positions")
     ticks = np.unique(values) if len(np.unique(values)) <= 10 else None
     figure.colorbar(dots, ax=axes, label=value_name, ticks=ticks, shrink=0.8)
-    axes.set(xlabel=axis_names[0], ylabel=axis_names[1])
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_title(title, loc="left", fontsize=10)
     _legend(figure, 3)
     told = ", ".join(f"{position}: {angle:.0f}°" for position, angle in enumerate(turned, start=1))
     return Drawing(figure, f"{title}: directions of the positions from the mean base vector, {told}.{note}")
@@ -180,7 +170,7 @@ def moves(
 ) -> Drawing:
     """Two orders of the same documents with a line for each; `order` has the place on the left of each on the right."""
     count = len(order)
-    figure, axes = blank(NARROW, 0.27 * count + 0.75)
+    figure, axes = blank(NARROW, 0.27 * count + 0.75, title=title)
     for place, before in enumerate(order):
         colour, style = (GREEN, "-") if before > place else (RED, "--") if before < place else (GREY, "-")
         axes.plot([0, 1], [before, place], style, color=colour, linewidth=1 + min(abs(before - place), 6) / 3)
@@ -191,7 +181,6 @@ def moves(
     axes.set_xlim(-0.95, 1.85)
     axes.set_ylim(count - 0.5, -1.5)
     axes.set_axis_off()
-    axes.set_title(title, loc="left", fontsize=10)
     return Drawing(figure, f"{title}. {sides[0]}: {', '.join(left)}. {sides[1]}: {', '.join(right)}")
 
 
@@ -207,7 +196,7 @@ def values_by_seed(
 
     `colours` are those of rankers that stand out from the colour of their way.
     """
-    figure, axes = blank(7.2, 0.34 * len(labels) + 1.2)
+    figure, axes = blank(7.2, 0.34 * len(labels) + 1.2, title=title, xlabel=measure)
     for number, ((way, by_label), colour) in enumerate(zip(found.items(), (BLUE, ORANGE), strict=False)):
         for row, label in enumerate(labels):
             values, place = by_label[label], row + 0.14 * (2 * number - len(found) + 1)
@@ -217,8 +206,6 @@ def values_by_seed(
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
-    axes.set_xlabel(measure)
-    axes.set_title(title, loc="left")
     if len(found) > 1:
         axes.legend(frameon=False, fontsize=8)
     return figure
@@ -228,7 +215,7 @@ def bands(
     curves: Mapping[str, Band], lines: Mapping[str, Estimate], *, xlabel: str, ylabel: str, title: str, ink: str = GREY
 ) -> Figure:
     """Curves of means with their deviations as bands, and values that depend on nothing as lines across."""
-    figure, axes = blank(5.4, 3.8)
+    figure, axes = blank(5.4, 3.8, title=title, xlabel=xlabel, ylabel=ylabel)
     for (label, (places, mean, deviation)), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
         axes.plot(places, mean, "o-", color=colour, label=label)
         axes.fill_between(places, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
@@ -236,21 +223,18 @@ def bands(
     for (label, (mean_across, low, high)), style in zip(lines.items(), _DASHES, strict=False):
         axes.axhline(mean_across, color=ink, linestyle=style, linewidth=1, label=label)
         axes.axhspan(low, high, color=ink, alpha=0.1, linewidth=0)
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set_title(title, loc="left")
     axes.legend(frameon=False, fontsize=8)
     return figure
 
 
 def bars(values: Mapping[str, float], *, xlabel: str) -> Figure:
     """One bar for each name."""
-    figure, axes = blank(6.4, 0.5 * len(values) + 1)
+    figure, axes = blank(6.4, 0.5 * len(values) + 1, xlabel=xlabel)
     axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
     for row, value in enumerate(values.values()):
         axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
     axes.invert_yaxis()
     axes.margins(x=0.12)
-    axes.set_xlabel(xlabel)
     return figure
 
 
@@ -274,6 +258,12 @@ def _legend(figure: Figure, count: int) -> None:
 def _brief(name: str, most: int = 22) -> str:
     """The end of a name that is too long, which says most of a path."""
     return name if len(name) <= most else f"…{name[1 - most :]}"
+
+
+def _as_long(vectors: Doubles, length: float) -> Doubles:
+    """The vectors [..., 2], all of one length."""
+    scaled: Doubles = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * length
+    return scaled
 
 
 def _apart(turned: Doubles, *, degrees: float = 6.0) -> set[int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from ultr.files import new_file
 from ultr.pages.drawing import Drawing
@@ -30,7 +31,7 @@ class Point:
     title: str
     text: str
     badge: Badge | None = None
-    tables: Sequence[Table] = field(default_factory=tuple)
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class Section:
     text: str = ""
     advice: str = ""
     badge: Badge | None = None
-    drawings: Sequence[Drawing] = field(default_factory=tuple)
-    tables: Sequence[Table] = field(default_factory=tuple)
-    points: Sequence[Point] = field(default_factory=tuple)
-    commands: Sequence[str] = field(default_factory=tuple)
+    drawings: Sequence[Drawing] = ()
+    tables: Sequence[Table] = ()
+    points: Sequence[Point] = ()
+    commands: Sequence[str] = ()
     """Commands to type."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers behind it, for machines; the page does not show them."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Page:
     title: str
     summary: str
     sections: Sequence[Section]
-    steps: Sequence[str] = field(default_factory=tuple)
+    steps: Sequence[str] = ()
     """Things to do, in order."""
     footer: str = ""
 

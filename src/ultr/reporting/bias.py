@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import colours
-from ultr.reporting.report_section import ReportSection
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
@@ -26,10 +25,9 @@ ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""
 
 
-def bias(inputs: ReportInputs) -> ReportSection:
+def bias(inputs: ReportInputs) -> Section:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
-    subject = inputs.subject
-    by_model = colours(inputs.models)
+    subject, by_model = inputs.subject, colours(inputs.models)
     sample = None if inputs.log is None else _sample(inputs.log)
     drawings: list[Drawing | None] = []
     tables: list[Table] = []
@@ -38,62 +36,56 @@ def bias(inputs: ReportInputs) -> ReportSection:
     for factor in (each for each in subject.ranker.factors if subject.knows(each)):
         name, names = factor.name, factor.levels
         columns: dict[str, Doubles] = {}
+        charts: list[tuple[str, str, dict[str, Doubles], dict[str, str]]] = []
         if sample is not None:
             rivals = [model for model in inputs.click_models if model.knows(factor)]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
-            drawings.append(
-                model_figures.levels(
-                    overall, names, by_model, factor=name, ylabel=RATIO, title="all documents", ratios=True
-                )
-            )
+            charts.append(("all documents", RATIO, overall, by_model))
             groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
-            if _differ(groups):
+            if np.ptp(list(groups.values()), axis=0).max() > ALIKE:
                 differ = True
-                title = f"{subject.name}, by score"
-                drawings.append(
-                    model_figures.levels(groups, names, GROUPS, factor=name, ylabel=RATIO, title=title, ratios=True)
-                )
+                charts.append((f"{subject.name}, by score", RATIO, groups, GROUPS))
             columns |= overall | groups
         if subject.embeddings is not None:
             vectors = subject.embeddings.observation()[name].astype(np.float64)
             found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
-            shades = dict(zip(found, _cycled(len(found)), strict=True))
-            drawings.append(
-                model_figures.levels(
-                    found, names, shades, factor=name, ylabel="value", title=f"{subject.name}: embedding o"
-                )
-            )
+            shades = dict(zip(found, cycle((BLUE, ORANGE, GREEN, PURPLE, RED)), strict=False))
+            charts.append((f"{subject.name}: embedding o", "value", found, shades))
             columns |= found
-        rows = [
-            {name: level} | {column: f"{values[place]:.3f}" for column, values in columns.items()}
-            for place, level in enumerate(names)
+        drawings += [
+            model_figures.levels(curves, names, shades, factor=name, ylabel=label, title=title, ratios=label == RATIO)
+            for title, label, curves, shades in charts
         ]
         if columns:
-            tables.append(Table(f"numbers by {name}", rows, folded=True))
+            cells = {level: [f"{each[place]:.3f}" for each in columns.values()] for place, level in enumerate(names)}
+            tables.append(Table.of_cells(f"numbers by {name}", name, cells, list(columns), folded=True))
         numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
-    return ReportSection("bias", _section(inputs, drawings, tables, differ=differ), numbers)
+    text, advice = _words(inputs, differ=differ)
+    drawn = [each for each in drawings if each is not None]
+    return Section("What was learned about bias?", text, advice, drawings=drawn, tables=tables, numbers=numbers)
 
 
-def _section(inputs: ReportInputs, drawings: list[Drawing | None], tables: list[Table], *, differ: bool) -> Section:
-    title = "What was learned about bias?"
+def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:
+    """The text of the section and its advice."""
+    name = inputs.subject.name
     if not inputs.subject.ranker.factors:
-        return Section(title, f"{inputs.subject.name} learned from labels, so it knows no bias factor.")
-    text = ""
+        return f"{name} learned from labels, so it knows no bias factor.", ""
+    text, advice = "", "How clicks change with each level needs the log: give --log FOLDER."
     if inputs.log is not None:
+        advice = ""
         text = (
             "How many times as many clicks the same documents get under each level as under the first, by what each "
             "model learned. A flat line at 1 is a model that knows no bias."
         )
-        if differ:
-            text += (
-                f" For {inputs.subject.name} this depends on the document, which one number for each level cannot "
-                "say: its documents are also shown in thirds by score."
-            )
+    if differ:
+        text += (
+            f" For {name} this depends on the document, which one number for each level cannot say: its documents are "
+            "also shown in thirds by score."
+        )
     if left_out := inputs.subject.ranker.left_out_factors:
-        text += f" {inputs.subject.name} leaves out {' and '.join(left_out)}, whose bias its method cannot learn."
-    advice = "" if inputs.log is not None else "How clicks change with each level needs the log: give --log FOLDER."
-    return Section(title, text, advice, drawings=[each for each in drawings if each is not None], tables=tables)
+        text += f" {name} leaves out {' and '.join(left_out)}, whose bias its method cannot learn."
+    return text, advice
 
 
 def _sample(log: ClickLog) -> ClickLog:
@@ -115,12 +107,3 @@ def _mean(ratios: Doubles) -> Doubles:
     """The geometric mean over documents, [levels]."""
     means: Doubles = np.exp(np.log(ratios).mean(axis=0))
     return means
-
-
-def _differ(groups: Mapping[str, Doubles]) -> bool:
-    values = np.stack(list(groups.values()))
-    return bool((np.ptp(values, axis=0) > ALIKE).any())
-
-
-def _cycled(count: int) -> list[str]:
-    return [(BLUE, ORANGE, GREEN, PURPLE, RED)[number % 5] for number in range(count)]

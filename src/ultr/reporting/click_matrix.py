@@ -8,21 +8,24 @@ from ultr.bias.factorization import fit_rank_one, raw_rates
 from ultr.bias.relevance_groups import group_table, score_groups
 from ultr.pages import Section, Table, log_figures
 from ultr.reporting.inputs import ReportInputs
-from ultr.reporting.report_section import ReportSection
 
 GROUPS = 5
 
 
-def click_matrix(inputs: ReportInputs) -> ReportSection:
+def click_matrix(inputs: ReportInputs) -> Section:
     """The matrix by the log's grades, or by groups of the subject's scores, with its singular values."""
     title = "The click matrix"
     log = inputs.log
     if log is None:
-        return ReportSection("click matrix", Section(title, advice="This needs the log: give --log FOLDER."), {})
-    graded = log.grades is not None and bool((log.grades.values[log.documents] >= 0).any())
-    if log.grades is not None and graded:
+        return Section(title, advice="This needs the log: give --log FOLDER.")
+    if log.grades is not None and (log.grades.values[log.documents] >= 0).any():
         groups, names, what = log.grades.values[log.documents], list(log.grades.levels), "grade"
+        source = "Groups are the grades that a judge gave the documents"
     else:
+        source = (
+            "The log has no grades, so groups are fifths of the impressions, from the lowest to the highest scores of "
+            f"{inputs.subject.name}"
+        )
         weights = np.repeat(log.impressions, log.lengths)
         groups, what = score_groups(inputs.scores[log.documents], weights, count=GROUPS), "score group"
         names = [str(number + 1) for number in range(int(groups.max()) + 1)]
@@ -33,12 +36,6 @@ def click_matrix(inputs: ReportInputs) -> ReportSection:
     values = np.linalg.svd(rates, compute_uv=False).astype(np.float64)
     rows, columns = [names[row] for row in kept], [log.position.levels[place] for place in places]
     share = values[0] ** 2 / (values**2).sum()
-    source = (
-        "Groups are the grades that a judge gave the documents"
-        if graded
-        else "The log has no grades, so groups are fifths of the impressions, from the lowest to the highest scores of "
-        f"{inputs.subject.name}"
-    )
     text = (
         f"{source}. If clicks were relevance times observation, two numbers, all singular values but the first would "
         f"be 0; the first holds {share:.1%} of the sum of squares. Noise alone makes the others more than 0, and the "
@@ -48,16 +45,13 @@ def click_matrix(inputs: ReportInputs) -> ReportSection:
         "click rates by position": [[f"{rate:.4f}" for rate in by] for by in rates],
         "impressions by position": [[f"{count:,.0f}" for count in by] for by in shown],
     }
-    return ReportSection(
-        "click matrix",
-        Section(
-            title,
-            text,
-            drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
-            tables=[
-                Table.of_cells(name, what, dict(zip(rows, cells, strict=True)), columns, folded=True)
-                for name, cells in tables.items()
-            ],
-        ),
-        {"groups": what, "rates": rates.tolist(), "singular_values": values.tolist()},
+    return Section(
+        title,
+        text,
+        drawings=log_figures.narrow_click_matrix(rates, values, rows=rows, columns=columns, ylabel=what),
+        tables=[
+            Table.of_cells(name, what, dict(zip(rows, cells, strict=True)), columns, folded=True)
+            for name, cells in tables.items()
+        ],
+        numbers={"groups": what, "rates": rates.tolist(), "singular_values": values.tolist()},
     )

@@ -6,17 +6,14 @@ from dataclasses import replace
 
 from ultr.pages import Badge, Point, Section
 from ultr.reporting.inputs import ReportInputs
-from ultr.reporting.report_section import ReportSection
 
 
-def examination(inputs: ReportInputs) -> ReportSection:
+def examination(inputs: ReportInputs) -> Section:
     """The verdict on each question about the log."""
     title = "What does the doctor say of the log?"
     found = inputs.diagnosis
     if found is None:
-        return ReportSection(
-            "examination", Section(title, advice="This needs a log with clicks: give --log FOLDER."), {}
-        )
+        return Section(title, advice="This needs a log with clicks: give --log FOLDER.")
     points = [
         Point(
             finding.question,
@@ -26,7 +23,5 @@ def examination(inputs: ReportInputs) -> ReportSection:
         )
         for finding in found.findings
     ]
-    section = Section(
-        title, found.headline, points=points, commands=[f"ultr doctor {inputs.log_name} --html doctor.html"]
-    )
-    return ReportSection("examination", section, found.as_json())
+    commands = [f"ultr doctor {inputs.log_name} --html doctor.html"]
+    return Section(title, found.headline, points=points, commands=commands, numbers=found.as_json())

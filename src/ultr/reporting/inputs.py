@@ -57,8 +57,9 @@ class ReportInputs:
     def leads(self) -> dict[str, PairedTest]:
         """Main measure of the subject minus that of each other model; empty without labels."""
         own = self.evaluations.get(self.subject.name)
-        others = {} if own is None else self.evaluations
-        return {name: own.against(each, MAIN) for name, each in others.items() if own is not None and each is not own}
+        if own is None:
+            return {}
+        return {name: own.against(each, MAIN) for name, each in self.evaluations.items() if each is not own}
 
     @cached_property
     def click_models(self) -> list[Model]:

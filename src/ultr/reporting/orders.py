@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.pages import Section, Table, model_figures
+from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.report_section import ReportSection
 
 EXAMPLES = 4
 LONGEST = 15
 """Most documents of a list that are shown, from the top."""
+SHORT = 22
+"""Most letters of a query in the title of a figure."""
 MOST_LISTS = 5_000
 """Most lists that are looked at; of a larger log, those with the most impressions."""
 
@@ -54,6 +55,19 @@ class Moved:
             for place, before in enumerate(self.order)
         ]
 
+    def drawing(self, sides: tuple[str, str]) -> Drawing:
+        """Both orders side by side, from the top."""
+        order = self.order[:LONGEST].tolist()
+        rates = self.clicks / self.impressions
+        query = self.query if len(self.query) <= SHORT else f"{self.query[: SHORT - 1]}…"
+        return model_figures.moves(
+            [f"{place + 1}. d{self.documents[place]}  {rates[place]:.0%}" for place in range(len(order))],
+            [f"d{self.documents[before]} {arrow(before - place)}" for place, before in enumerate(order)],
+            order,
+            sides=sides,
+            title=f"query {query} · {self.impressions:,} impressions",
+        )
+
 
 def arrow(places: int) -> str:
     """Places that a document moves, up or down.
@@ -73,14 +87,12 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
     rows = ragged.rows_of(lists, log.offsets)
     offsets = ragged.from_lengths(log.lengths[lists])
     features = log.features[log.documents[rows]]
-    before = _order(None if first is None else first.ranker.score(features, offsets).astype(np.float64), offsets)
-    after = _order(second.ranker.score(features, offsets).astype(np.float64), offsets)
+    before, after = (
+        np.arange(len(rows)) if each is None else _order(each, features, offsets) for each in (first, second)
+    )
     found = []
-    for number, each in enumerate(lists):
-        start, end = int(offsets[number]), int(offsets[number + 1])
+    for start, end, each in zip(offsets[:-1], offsets[1:], lists, strict=True):
         left, right = before[start:end], after[start:end]
-        places = np.empty(end - start, dtype=np.int64)
-        places[left - start] = np.arange(end - start)
         shown = rows[left]
         grades: tuple[str, ...] = ()
         if log.grades is not None:
@@ -93,34 +105,21 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
                 documents=log.documents[shown],
                 clicks=log.clicks[shown],
                 grades=grades,
-                order=places[right - start],
+                order=np.argsort(left)[right - start],
             )
         )
     return sorted(found, key=lambda moved: (-moved.distance, -moved.impressions, moved.query))[:count]
 
 
-def orders(inputs: ReportInputs, *, against: Model | None = None) -> ReportSection:
+def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     """Example queries with both orders side by side."""
     title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
     if inputs.log is None:
-        return ReportSection("orders", Section(title, advice="This needs the log: give --log FOLDER."), {})
+        return Section(title, advice="This needs the log: give --log FOLDER.")
     subject = inputs.subject
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
     found = [moved for moved in most_moved(inputs.log, first, second) if moved.distance]
-    drawings = [
-        model_figures.moves(
-            [_label(moved, place) for place in range(min(len(moved.order), LONGEST))],
-            [
-                f"d{moved.documents[before]} {arrow(int(before) - place)}"
-                for place, before in enumerate(moved.order[:LONGEST])
-            ],
-            moved.order[:LONGEST].tolist(),
-            sides=sides,
-            title=f"query {_short(moved.query)} · {moved.impressions:,} impressions",
-        )
-        for moved in found
-    ]
     text = (
         "The queries with the largest moves, each with its most frequent list. A green line is a document that rises, "
         "a dashed red one falls; the share on the left is how often it was clicked. Documents are named by their row "
@@ -132,23 +131,19 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> ReportSecti
         Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
         for moved in found
     ]
-    return ReportSection(
-        "orders",
-        Section(title, text, drawings=drawings, tables=tables),
+    numbers = [
         {
-            "queries": [
-                {
-                    "query": moved.query,
-                    "impressions": moved.impressions,
-                    "distance": moved.distance,
-                    "first_order": moved.documents.tolist(),
-                    "second_order": moved.documents[moved.order].tolist(),
-                    "clicks": moved.clicks.tolist(),
-                }
-                for moved in found
-            ]
-        },
-    )
+            "query": moved.query,
+            "impressions": moved.impressions,
+            "distance": moved.distance,
+            "first_order": moved.documents.tolist(),
+            "second_order": moved.documents[moved.order].tolist(),
+            "clicks": moved.clicks.tolist(),
+        }
+        for moved in found
+    ]
+    drawings = [moved.drawing(sides) for moved in found]
+    return Section(title, text, drawings=drawings, tables=tables, numbers={"queries": numbers})
 
 
 def _looked_at(log: ClickLog) -> Integers:
@@ -159,17 +154,7 @@ def _looked_at(log: ClickLog) -> Integers:
     return most[log.lengths[most] > 1].astype(np.int64)
 
 
-def _order(scores: Doubles | None, offsets: Integers) -> Integers:
-    """Rows of each list from its first to its last by score, or as they are."""
-    if scores is None:
-        return np.arange(offsets[-1])
+def _order(model: Model, features: Floats, offsets: Integers) -> Integers:
+    """Rows of each list from its first to its last by score."""
+    scores = model.ranker.score(features, offsets).astype(np.float64)
     return np.lexsort((-scores, ragged.list_numbers(offsets)))
-
-
-def _label(moved: Moved, place: int) -> str:
-    rate = moved.clicks[place] / moved.impressions
-    return f"{place + 1}. d{moved.documents[place]}  {rate:.0%}"
-
-
-def _short(text: str, most: int = 22) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ultr.methods import method as method_of
 from ultr.methods.description import summary
@@ -11,7 +10,6 @@ from ultr.methods.origin import found_from
 from ultr.pages import Section, Table
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
-from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 MAIN_FACTS = ("method", "dimension", "dimension chosen", "learned from", "weights chosen by", "seed", "training data")
@@ -22,7 +20,7 @@ SHORT = 12
 """Letters of a fingerprint that are enough to tell two apart."""
 
 
-def provenance(inputs: ReportInputs) -> ReportSection:
+def provenance(inputs: ReportInputs) -> Section:
     """Method, options, data, seeds, versions and fingerprints of each model."""
     facts = {model.name: facts_of(model) for model in inputs.models}
     names = list(dict.fromkeys(fact for each in facts.values() for fact in each))
@@ -30,22 +28,27 @@ def provenance(inputs: ReportInputs) -> ReportSection:
     def rows(chosen: Iterable[str]) -> list[dict[str, str]]:
         return [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in chosen]
 
+    methods = dict.fromkeys(model.manifest.method for model in inputs.models if not model.is_bound)
+    told = [f"{method}: {summary(method_of(method))}" for method in methods]
+    if inputs.log is not None:
+        told.append(
+            f"The log {inputs.log_name} has {inputs.log.impressions.sum():,} impressions of {inputs.log.lists:,} lists "
+            f"with {inputs.log.clicks.sum():,} clicks."
+        )
+    if inputs.judged is not None:
+        told.append(f"Rankings are measured on {inputs.judged.queries:,} judged queries of {inputs.judged_name}.")
     features = inputs.subject.manifest.feature_names
-    return ReportSection(
-        "models",
-        Section(
-            "What was trained on what",
-            text=" ".join([*_methods(inputs), _about_log(inputs), _about_judged(inputs)]).strip(),
-            advice=" ".join([*misfits(inputs), *inputs.missing]),
-            tables=[
-                Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
-                Table(
-                    "all options, versions and fingerprints", rows(f for f in names if f not in MAIN_FACTS), folded=True
-                ),
-                Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
-            ],
-        ),
-        {
+    others = rows(fact for fact in names if fact not in MAIN_FACTS)
+    return Section(
+        "What was trained on what",
+        " ".join(told),
+        " ".join([*misfits(inputs), *inputs.missing]),
+        tables=[
+            Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
+            Table("all options, versions and fingerprints", others, folded=True),
+            Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
+        ],
+        numbers={
             "models": {
                 model.name: model.manifest.model_dump(exclude={"history", "scaling", "tensors"})
                 for model in inputs.models
@@ -56,26 +59,16 @@ def provenance(inputs: ReportInputs) -> ReportSection:
     )
 
 
-def _methods(inputs: ReportInputs) -> Iterator[str]:
-    """One sentence per method."""
-    told = {
-        summary(method_of(model.manifest.method)): model.manifest.method
-        for model in inputs.models
-        if not model.is_bound
-    }
-    for sentence, method in told.items():
-        yield f"{method}: {sentence}"
-
-
 def facts_of(model: Model) -> dict[str, str]:
     """Everything that decided a model, in words, by name."""
     manifest, origin = model.manifest, model.manifest.origin
     facts = {"method": manifest.method}
-    options = {name: value for name, value in manifest.options.items() if name != "relevance"}
-    options |= {
-        "relevance model" if name == "kind" else name: value for name, value in manifest.options["relevance"].items()
-    }
-    facts |= {name: _written(value) for name, value in options.items() if value is not None}
+    options = dict(manifest.options)
+    relevance = options.pop("relevance")
+    options |= {"relevance model" if name == "kind" else name: value for name, value in relevance.items()}
+    for name, value in options.items():
+        if value is not None:
+            facts[name] = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     if "candidates" in manifest.choices:
         facts["dimension chosen from"] = ", ".join(str(each["dimension"]) for each in manifest.choices["candidates"])
     facts["features"] = f"{len(manifest.feature_names):,}"
@@ -92,7 +85,7 @@ def facts_of(model: Model) -> dict[str, str]:
     }
 
 
-def differences(inputs: ReportInputs, second: Model) -> ReportSection:
+def differences(inputs: ReportInputs, second: Model) -> Section:
     """Options and data in which the subject and another differ, and, folded, those in which they do not."""
     first = inputs.subject
     facts = facts_of(first), facts_of(second)
@@ -100,56 +93,33 @@ def differences(inputs: ReportInputs, second: Model) -> ReportSection:
     other = [name for name in names if facts[0].get(name) != facts[1].get(name)]
     rows = [{"": name, first.name: facts[0].get(name, ""), second.name: facts[1].get(name, "")} for name in other]
     same = [{"": name, "both": facts[0][name]} for name in names if name not in other]
-    tables = [Table("what differs", rows)] if rows else []
-    if same:
-        tables.append(Table("what is the same", same, folded=True))
-    data = (
-        "They learned from the same data."
-        if first.ranker.data_fingerprint == second.ranker.data_fingerprint
-        else "They learned from different data."
-    )
+    tables = [Table("what differs", rows), Table("what is the same", same, folded=True)]
+    alike = first.ranker.data_fingerprint == second.ranker.data_fingerprint
+    data = f"They learned from {'the same' if alike else 'different'} data."
     if not rows:
         data += " They differ in nothing that decides training."
-    return ReportSection(
-        "differences",
-        Section("What differs?", data, " ".join([*misfits(inputs), *inputs.missing]), tables=tables),
-        {"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
+    return Section(
+        "What differs?",
+        data,
+        " ".join([*misfits(inputs), *inputs.missing]),
+        tables=[table for table in tables if table.rows],
+        numbers={"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
     )
 
 
-def reproduction(inputs: ReportInputs, command: str) -> ReportSection:
+def reproduction(inputs: ReportInputs, command: str) -> Section:
     """The commands that gave the models and this page."""
-    commands = list(
-        dict.fromkeys(model.manifest.origin.command for model in inputs.models if model.manifest.origin is not None)
-    )
-    silent = [model.name for model in inputs.models if model.manifest.origin is None]
+    origins = {model.name: model.manifest.origin for model in inputs.models}
+    commands = [*dict.fromkeys(origin.command for origin in origins.values() if origin is not None), command]
+    silent = [name for name, origin in origins.items() if origin is None]
     text = (
         "The same seed gives the same weights bit for bit on the same data, with the versions and the numbers of "
         "threads and processes that stand above."
     )
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
-    return ReportSection(
-        "reproduce",
-        Section("How to reproduce it", text=text, commands=[*commands, command]),
-        {"commands": [*commands, command], "version": __version__},
-    )
-
-
-def _about_log(inputs: ReportInputs) -> str:
-    if inputs.log is None:
-        return ""
-    log = inputs.log
-    return (
-        f"The log {inputs.log_name} has {log.impressions.sum():,} impressions of {log.lists:,} lists with "
-        f"{log.clicks.sum():,} clicks."
-    )
-
-
-def _about_judged(inputs: ReportInputs) -> str:
-    if inputs.judged is None:
-        return ""
-    return f"Rankings are measured on {inputs.judged.queries:,} judged queries of {inputs.judged_name}."
+    numbers = {"commands": commands, "version": __version__}
+    return Section("How to reproduce it", text, commands=commands, numbers=numbers)
 
 
 def misfits(inputs: ReportInputs) -> Sequence[str]:
@@ -159,7 +129,6 @@ def misfits(inputs: ReportInputs) -> Sequence[str]:
     others = [model for model in inputs.click_models if not inputs.trained_on_log(model)]
     unknown = [model.name for model in others if model.manifest.provenance is None]
     known = [model.name for model in others if model.name not in unknown]
-    doubt = "What is said of the log below may not be what the model saw."
     told = []
     if known:
         told.append(
@@ -167,8 +136,4 @@ def misfits(inputs: ReportInputs) -> Sequence[str]:
         )
     if unknown:
         told.append(f"Whether {' and '.join(unknown)} learned from {inputs.log_name} is not recorded.")
-    return [*told, doubt] if told else []
-
-
-def _written(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return [*told, "What is said of the log below may not be what the model saw."] if told else []

@@ -10,24 +10,21 @@ from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table, model_figures
 from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.model import LOWER, UPPER, Model, colours
-from ultr.reporting.report_section import ReportSection
 
 TITLE = "How good are the rankings?"
 _TONES = {"yes": "good", "no": "bad"}
 
 
-def quality(inputs: ReportInputs) -> ReportSection:
+def quality(inputs: ReportInputs) -> Section:
     """Measures with intervals and the subject's lead over the others, or what clicks say."""
     if inputs.evaluations:
         return _by_labels(inputs, inputs.evaluations)
     if inputs.unseen is None or not inputs.click_models:
-        return ReportSection(
-            "quality", Section(TITLE, advice="This needs judged lists, or the log: give --data or --log."), {}
-        )
+        return Section(TITLE, advice="This needs judged lists, or the log: give --data or --log.")
     return _by_clicks(inputs, inputs.unseen)
 
 
-def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSection:
+def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> Section:
     assert inputs.judged is not None
     subject, measures = inputs.subject, list(next(iter(found.values())).values)
     intervals = {name: {measure: each.interval(measure) for measure in measures} for name, each in found.items()}
@@ -41,9 +38,7 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
     leads = [
         {
             "against": name,
-            "difference": f"{test.difference:+.4f}",
-            "low": f"{test.low:+.4f}",
-            "high": f"{test.high:+.4f}",
+            **{name: f"{getattr(test, name):+.4f}" for name in ("difference", "low", "high")},
             "p": f"{test.p_value:.4f}",
         }
         for name, test in inputs.leads.items()
@@ -61,10 +56,12 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> ReportSect
     drawing = model_figures.intervals(
         {name: astuple(each[MAIN]) for name, each in order.items()}, colours(inputs.models), measure=MAIN
     )
-    return ReportSection(
-        "quality",
-        Section(TITLE, text=text, drawings=[drawing], tables=tables),
-        {
+    return Section(
+        TITLE,
+        text,
+        drawings=[drawing],
+        tables=tables,
+        numbers={
             "judged": inputs.judged_name,
             "measures": {name: {m: vars(each) for m, each in by.items()} for name, by in intervals.items()},
             "lead": {name: vars(test) for name, test in inputs.leads.items()},
@@ -81,7 +78,7 @@ def _gaps(inputs: ReportInputs, found: dict[str, Evaluation]) -> dict[str, float
     return {name: gap_closed(each.mean(MAIN), lower=bounds[LOWER], upper=bounds[UPPER]) for name, each in found.items()}
 
 
-def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
+def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
     assert inputs.log is not None
     rows, numbers = [], {}
     for model in inputs.click_models:
@@ -107,7 +104,7 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
     section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
     if rival is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return ReportSection("quality", replace(section, advice=" ".join([*unseen.remarks, advice])), measured)
+        return replace(section, advice=" ".join([*unseen.remarks, advice]), numbers=measured)
     tested = inputs.diagnosis
     found = compare(
         rival.ranker,
@@ -118,26 +115,20 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> ReportSection:
         assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
     )
     answers = {field: getattr(found, field) for field in QUESTIONS}
-    return ReportSection(
-        "quality",
-        replace(
-            section,
-            advice=" ".join([*unseen.remarks, found.assumption.sentence]),
-            points=_points(answers, rival, inputs.subject),
-        ),
-        measured
-        | {
-            "against": rival.name,
-            "answers": {
-                field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
-                for field, answer in answers.items()
-            },
-        },
+    told = {
+        field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
+        for field, answer in answers.items()
+    }
+    return replace(
+        section,
+        advice=" ".join([*unseen.remarks, found.assumption.sentence]),
+        points=_points(answers, rival, inputs.subject),
+        numbers=measured | {"against": rival.name, "answers": told},
     )
 
 
 def _rival(inputs: ReportInputs) -> Model | None:
-    """Whom the subject is compared with: raw clicks if they are there, else the first other model."""
+    """The model that the subject is compared with: raw clicks if they are there, else the first other one."""
     others = [model for model in inputs.click_models if model is not inputs.subject]
     return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
 

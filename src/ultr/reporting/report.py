@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ultr.pages import Page
+from ultr.pages import Page, Section
 from ultr.reporting.bias import bias
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.examination import examination
@@ -16,7 +17,6 @@ from ultr.reporting.orders import orders
 from ultr.reporting.plane import plane
 from ultr.reporting.provenance import differences, provenance, reproduction
 from ultr.reporting.quality import quality
-from ultr.reporting.report_section import ReportSection
 from ultr.version import __version__
 
 FORMAT = "ultr report 1"
@@ -24,19 +24,20 @@ FORMAT = "ultr report 1"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The parts of a report, one after the other."""
+    """The sections of a report, one after the other."""
 
     title: str
     summary: str
     command: str
-    parts: tuple[ReportSection, ...]
+    sections: dict[str, Section]
+    """By name."""
 
     def page(self) -> Page:
         """For people."""
         return Page(
             title=self.title,
             summary=self.summary,
-            sections=[part.section for part in self.parts],
+            sections=list(self.sections.values()),
             footer=f"ultr {__version__}: {self.command}",
         )
 
@@ -46,59 +47,54 @@ class Report:
             "format": FORMAT,
             "title": self.title,
             "summary": self.summary,
-            **{part.name.replace(" ", "_"): part.numbers for part in self.parts},
+            **{name: section.numbers for name, section in self.sections.items()},
         }
 
 
 def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
     """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
-    judged = quality(inputs)
-    parts = (
-        provenance(inputs),
-        judged,
-        learning(inputs),
-        bias(inputs),
-        plane(inputs),
-        click_matrix(inputs),
-        examination(inputs),
-        orders(inputs),
-        reproduction(inputs, command),
-    )
-    return Report(
-        f"Report on {name}",
-        _summary(inputs, judged.numbers),
-        command,
-        tuple(part for part in parts if part is not None),
-    )
+    sections = {
+        "models": provenance(inputs),
+        "quality": quality(inputs),
+        "learning": learning(inputs),
+        "bias": bias(inputs),
+        "plane": plane(inputs),
+        "click_matrix": click_matrix(inputs),
+        "examination": examination(inputs),
+        "orders": orders(inputs),
+        "reproduce": reproduction(inputs, command),
+    }
+    return _of_sections(f"Report on {name}", inputs, command, sections)
 
 
 def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
     """The report on two models: their differences, their quality, what both learned, where their orders differ."""
-    judged = quality(inputs)
-    parts = (
-        differences(inputs, other),
-        judged,
-        learning(inputs),
-        bias(inputs),
-        plane(inputs),
-        orders(inputs, against=other),
-        reproduction(inputs, command),
-    )
-    title = f"{inputs.subject.name} beside {other.name}"
-    return Report(title, _summary(inputs, judged.numbers), command, tuple(part for part in parts if part is not None))
+    sections = {
+        "differences": differences(inputs, other),
+        "quality": quality(inputs),
+        "learning": learning(inputs),
+        "bias": bias(inputs),
+        "plane": plane(inputs),
+        "orders": orders(inputs, against=other),
+        "reproduce": reproduction(inputs, command),
+    }
+    return _of_sections(f"{inputs.subject.name} beside {other.name}", inputs, command, sections)
 
 
-def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
+def _of_sections(title: str, inputs: ReportInputs, command: str, sections: dict[str, Section | None]) -> Report:
+    found = {name: section for name, section in sections.items() if section is not None}
+    return Report(title, _summary(inputs, found["quality"].numbers), command, found)
+
+
+def _summary(inputs: ReportInputs, judged: Mapping[str, Any]) -> str:
     """The main result in a sentence or two."""
     name = inputs.subject.name
     if not inputs.evaluations:
         method = inputs.subject.manifest.method
         told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
-        return (
-            f"{told} By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
-            if "answers" in judged
-            else told
-        )
+        if "answers" in judged:
+            told += f" By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
+        return told
     own = inputs.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ultr.arrays import Doubles
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
 from ultr.experiments.model_selection import (
@@ -39,7 +38,12 @@ NOTES = (
 def selection(experiment: Experiment) -> Findings:
     """Regrets of choosing a method, and of choosing a dimension."""
     spec = experiment.spec
-    selections = {clicks: _selections(experiment, clicks) for clicks in spec.clicks}
+    selections: dict[str, list[ModelSelection]] = {}
+    for clicks in spec.clicks:
+        outcomes = [experiment.outcomes(each, clicks, "clicks") for each in experiment.contenders()]
+        selections[clicks] = [
+            model_selection(of_one_seed_and_fold) for of_one_seed_and_fold in zip(*outcomes, strict=True)
+        ]
     contests = {
         "which method": [each.label for each in experiment.contenders() if is_default(each)],
         "which dimension": [each.label for each in experiment.contenders() if each.method == Vectorization.name],
@@ -57,18 +61,10 @@ def selection(experiment: Experiment) -> Findings:
     whole: dict[str, Any] = {
         "contests": content,
         "qualities": qualities,
-        "verdicts": {clicks: [selected.verdicts for selected in found] for clicks, found in selections.items()},
-        "rank_p_values": {
-            clicks: [selected.rank_p_value for selected in found] for clicks, found in selections.items()
-        },
+        "verdicts": {clicks: [each.verdicts for each in found] for clicks, found in selections.items()},
+        "rank_p_values": {clicks: [each.rank_p_value for each in found] for clicks, found in selections.items()},
     }
     return Findings(spec.title, tables, NOTES, whole)
-
-
-def _selections(experiment: Experiment, clicks: str) -> list[ModelSelection]:
-    """One for each seed and fold."""
-    found = [experiment.outcomes(each, clicks, "clicks") for each in experiment.contenders()]
-    return [model_selection(outcomes) for outcomes in zip(*found, strict=True)]
 
 
 def _verdict_rows(selections: Mapping[str, Sequence[ModelSelection]]) -> list[Row]:
@@ -86,34 +82,30 @@ def _verdict_rows(selections: Mapping[str, Sequence[ModelSelection]]) -> list[Ro
 
 def _rows(regrets: Mapping[str, Sequence[Scores]]) -> list[Row]:
     """A row for each way to choose, the best on average first."""
-    ways = [
-        way
-        for way in regrets[next(iter(regrets))][0]
-        if all(way in each for found in regrets.values() for each in found)
-    ]
-    everything = {way: np.array([each[way] for found in regrets.values() for each in found]) for way in ways}
+    everything = [each for found in regrets.values() for each in found]
+    ways = [way for way in everything[0] if all(way in each for each in everything)]
     rows = []
-    for way in sorted(ways, key=lambda way: everything[way].mean()):
-        row = {"chosen by": way}
-        for clicks, found in regrets.items():
-            row[clicks] = _spread(np.array([each[way] for each in found]))
-        row |= {
-            "all": _spread(everything[way]),
-            "worst": figure(everything[way].max()),
-            "best picked": "" if way == RANDOM else f"{np.mean(everything[way] == 0):.0%}",
-        }
-        rows.append(row)
+    for way in sorted(ways, key=lambda way: np.mean([each[way] for each in everything])):
+        values = [each[way] for each in everything]
+        rows.append(
+            {
+                "chosen by": way,
+                **{clicks: _spread([each[way] for each in found]) for clicks, found in regrets.items()},
+                "all": _spread(values),
+                "worst": figure(max(values)),
+                "best picked": "" if way == RANDOM else f"{values.count(0) / len(values):.0%}",
+            }
+        )
     return rows
 
 
 def _quality_rows(qualities: Mapping[str, Sequence[Scores]]) -> list[Row]:
-    labels = list(qualities[next(iter(qualities))][0])
+    labels = next(iter(qualities.values()))[0]
     return [
-        {"ranker": label}
-        | {clicks: _spread(np.array([each[label] for each in found])) for clicks, found in qualities.items()}
+        {"ranker": label, **{clicks: _spread([each[label] for each in found]) for clicks, found in qualities.items()}}
         for label in labels
     ]
 
 
-def _spread(values: Doubles) -> str:
-    return spread(float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else float("nan"))
+def _spread(values: Sequence[float]) -> str:
+    return spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else float("nan"))

@@ -71,18 +71,16 @@ def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figu
     """The results as tables, with every number behind them and a figure for each click setting."""
     spec = experiment.spec
     settings = [[experiment.results(clicks, way) for way in spec.validation] for clicks in spec.clicks]
-    figures = {f"{ways[0].clicks}-clicks": drawn(ways) for ways in settings}
-    published = spec.paper
-    written, content = [], []
+    written, content, figures = [], [], {}
     for ways in settings:
+        figures[f"{ways[0].clicks}-clicks"] = drawn(ways)
         for results in ways:
             beside = next((other for other in ways if other is not results), None)
-            rows = tables.rows(results, beside=beside, published=published)
+            rows = tables.rows(results, beside=beside, published=spec.paper)
             title = f"{results.clicks} clicks, weights chosen by {tables.CHOSEN_BY[results.validation]}"
             written.append(Table(title, rows, bold=tables.best(results)))
-            content.append({**results.as_json(), "paper": published})
-    notes = list(_notes(settings[0][0], experiment))
-    return Findings(experiment.spec.title, written, notes, content, figures)
+            content.append({**results.as_json(), "paper": spec.paper})
+    return Findings(spec.title, written, list(_notes(settings[0][0], experiment)), content, figures)
 
 
 def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
