@@ -41,7 +41,7 @@ class Curve:
     failed: float
     """The share of the samples on which it could not be estimated."""
     problem: str | None
-    """Why it cannot be estimated, or None."""
+    """The reason why it cannot be estimated, or None."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class BiasCurves:
 
     curves: tuple[Curve, ...]
     units: str
-    """What was resampled for the intervals: `queries`, or `lists` where there are few queries."""
+    """The units that were resampled for the intervals: `queries`, or `lists` where there are few queries."""
     count: int
-    """How many of them there are."""
+    """The number of these units."""
     level: float
 
     def of(self, estimator: str) -> Curve:
@@ -110,7 +110,7 @@ def _owners(log: ClickLog, queries: Integers) -> Integers | None:
 
 def _by_lists(
     log: ClickLog, cells: Cells, usable: Mapping[str, Doubles], *, samples: int, seed: int
-) -> dict[str, Sequence[Doubles]]:
+) -> Mapping[str, Sequence[Doubles]]:
     """The curves of resampled lists: a document is in several, so every resample starts from the rows."""
     keys = computed(lambda numbers, places: cells.ids[numbers] * cells.count + places, cells.documents, cells.positions)
 
@@ -137,7 +137,7 @@ def _by_lists(
             curve = _attempt(name, again, totals, start)
             if isinstance(curve, np.ndarray):
                 drawn[name].append(curve)
-    return dict(drawn)
+    return drawn
 
 
 def _by_queries(
@@ -149,7 +149,7 @@ def _by_queries(
     *,
     samples: int,
     seed: int,
-) -> dict[str, Sequence[Doubles]]:
+) -> Mapping[str, Sequence[Doubles]]:
     """The curves of resampled queries: each adds to sums that decide the curve, so that only sums are resampled.
 
     Let S_g be the sums of group g and t_sg how often sample s drew it: the sample's sums are sum_g t_sg S_g. S_g is the

@@ -35,7 +35,7 @@ class Link:
     second: int
     """A later value."""
     documents: int
-    """How many documents were seen under both."""
+    """The number of documents that were seen under both."""
     strength: float
     """The effective sample size: the harmonic mean of a document's impressions under the two, summed over documents."""
     clicks: int
@@ -63,7 +63,7 @@ class BiasGraph:
     parts: Integers
     """[values], the connected part that each belongs to; part 0 has the most impressions."""
     links: tuple[Link, ...]
-    """From the weakest to the strongest."""
+    """The links, from the weakest to the strongest."""
 
     @property
     def connected(self) -> bool:

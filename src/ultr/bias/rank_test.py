@@ -22,7 +22,7 @@ from ultr.errors import DataError
 from ultr.seeding import generator
 
 _Draw = Callable[[Doubles, np.random.Generator], tuple[Doubles, Doubles]]
-"""From fitted rates [groups, positions]: clicks and impressions [samples, groups, positions] drawn by them."""
+"""A function of fitted rates [groups, positions] that draws clicks and impressions [samples, groups, positions]."""
 
 
 @dataclass(frozen=True, eq=False)

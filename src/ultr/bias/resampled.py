@@ -1,4 +1,4 @@
-"""Propensities estimated from a log, and once more from each of many resamples of its queries: how sure they are."""
+"""Propensities estimated from a log, and once more from each of many resamples of its queries, to see how they vary."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SPLITS = 9
 """Halves of the lists are drawn so many times, since one draw can say anything. Odd, so that there is a middle one."""
 MOST_CELLS = 20_000
 MOST_ROWS = 1_000_000
-"""Of larger logs, the queries with the most impressions are tested: the rest adds time, but little power."""
+"""The most rows that are tested: those of the queries with the most impressions, as the rest adds little power."""
 
 _SAME_RELEVANCE = (
     "documents of one label count as equally relevant: if the better ones of a label stand higher, a scalar can be "

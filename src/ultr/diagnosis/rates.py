@@ -39,30 +39,24 @@ class Rates:
 
     @property
     def band(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Values, low and high."""
+        """The rates with the low and high ends of their intervals."""
         return self.values, self.low, self.high
 
     def table(self, title: str, column: str, names: Sequence[str]) -> Table:
         """A row for each cell that was shown, by its name."""
         cells = {
-            name: (
-                f"{self.impressions[i]:,}",
-                f"{self.clicks[i]:,}",
-                *(f"{bound[i]:.4f}" for bound in self.band),
-            )
+            name: (f"{self.impressions[i]:,}", f"{self.clicks[i]:,}", *(f"{bound[i]:.4f}" for bound in self.band))
             for i, name in enumerate(names)
             if self.impressions[i]
         }
         return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"))
 
     def as_json(self) -> dict[str, list[float]]:
-        """Every cell."""
+        """The numbers of every cell."""
+        columns = ("impressions", "clicks", "rate", "low", "high")
         return {
-            "impressions": self.impressions.tolist(),
-            "clicks": self.clicks.tolist(),
-            "rate": self.values.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
+            name: values.tolist()
+            for name, values in zip(columns, (self.impressions, self.clicks, *self.band), strict=True)
         }
 
 

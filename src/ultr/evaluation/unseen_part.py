@@ -148,7 +148,7 @@ class _Reading:
     log: ClickLog
     versions: dict[str, ClickLog]
     pages: dict[Split, tuple[Integers, Integers]] = field(default_factory=dict)
-    """For each split by page, the impressions of each list and the clicks of each row that are not trained on."""
+    """The impressions of each list and the clicks of each row that a split by page keeps from training."""
     traces: dict[Lineage, _Trace] = field(default_factory=dict)
 
     def trace(self, data: Lineage) -> _Trace:
