@@ -156,7 +156,7 @@ def compare(
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
-    trial = _Trial(log, valuation, known, level=level, seed=seed)
+    trial = Trial(log, valuation, known, level=level, seed=seed)
     evidence = Evidence.of(log, candidates)
     rankings: dict[str, Valued] = {name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in rankers.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
@@ -178,31 +178,56 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """A comparison of rankers by their values."""
+class Trial:
+    """A comparison of rankers by their values on one log."""
 
     log: ClickLog
     valuation: Valuation
     propensities: Doubles | ResampledPropensities
-    level: float
-    seed: int
+    """Those of the valuation, with their resamples where there are some."""
+    level: float = 0.95
+    seed: int = 0
 
     def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
         """The answer on whether the first is better than the second."""
-        difference = value_difference(
-            rankings[first],
-            rankings[second],
-            self.log,
-            valuation=self.valuation,
-            propensities=self.propensities,
-            level=self.level,
-            seed=self.seed,
-        )
+        difference = self.difference(rankings[first], rankings[second])
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=difference)
         what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
         return _judge(difference, first, second, what=f"the difference in {what}", level=self.level)
+
+    def difference(self, first: Valued, second: Valued) -> Interval:
+        """The value of the first placements less that of the second, with its bootstrap interval over queries.
+
+        Where the propensities come with their resamples, each draw of queries is valued by those of that draw.
+        """
+        parts = list(zip(first, second, strict=True))
+        totals, bases = np.zeros(len(self.log.query_ids)), np.zeros(len(self.log.query_ids))
+        for (placement, evidence), (other, _) in parts:
+            value, base = self.valuation.of(placement, evidence), self.valuation.of(other, evidence)
+            totals[evidence.query_numbers] += value.totals - base.totals
+            bases[evidence.query_numbers] += value.bases
+        queries = np.unique(self.log.queries)
+        if not isinstance(self.propensities, ResampledPropensities):
+            return bootstrap_ratio(totals[queries], bases[queries], level=self.level, seed=self.seed)
+        drawn = [replace(self.valuation, propensities=theta) for theta in self.propensities.draws]
+        above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
+        for (placement, evidence), (other, _) in parts:
+            # Candidates without a click are worth nothing, unless a model says what they are worth.
+            for part in evidence.parts(clicked=self.valuation.relevance is None):
+                groups = self.propensities.groups[evidence.query_numbers[part.queries]]
+                ours, theirs = placement.weights(part), other.weights(part)
+                for draw, by_draw in enumerate(drawn):
+                    by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
+                    lead = ours(by_rank) - theirs(by_rank)
+                    times = self.propensities.counts[draw][groups]
+                    above[draw] += times @ part.total(lead * found)
+                    below[draw] += times @ (
+                        part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
+                    )
+        low, high = percentiles(above[below > 0] / below[below > 0], self.level)
+        return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
     def _weakness(self, rankings: dict[str, Valued]) -> str | None:
         queries = len(np.unique(self.log.queries))
@@ -228,46 +253,6 @@ class _Trial:
             if clipped > MOST_CLIPPED and self.valuation.relevance is None:
                 return f"{clipped:.0%} of the weight of the clicks that {name} rests on had to be clipped"
         return None
-
-
-def value_difference(
-    first: Valued,
-    second: Valued,
-    log: ClickLog,
-    *,
-    valuation: Valuation,
-    propensities: Doubles | ResampledPropensities,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """The value of the first placements less that of the second, with its bootstrap interval over queries.
-
-    Where the propensities come with their resamples, each draw of queries is valued by the propensities of that draw.
-    """
-    parts = list(zip(first, second, strict=True))
-    totals, bases = np.zeros(len(log.query_ids)), np.zeros(len(log.query_ids))
-    for (placement, evidence), (other, _) in parts:
-        value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
-        totals[evidence.query_numbers] += value.totals - base.totals
-        bases[evidence.query_numbers] += value.bases
-    queries = np.unique(log.queries)
-    if not isinstance(propensities, ResampledPropensities):
-        return bootstrap_ratio(totals[queries], bases[queries], level=level, seed=seed)
-    drawn = [replace(valuation, propensities=theta) for theta in propensities.draws]
-    above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
-    for (placement, evidence), (other, _) in parts:
-        # Candidates without a click are worth nothing, unless a model says what they are worth.
-        for part in evidence.parts(clicked=valuation.relevance is None):
-            groups = propensities.groups[evidence.query_numbers[part.queries]]
-            ours, theirs = placement.weights(part), other.weights(part)
-            for draw, by_draw in enumerate(drawn):
-                by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
-                lead = ours(by_rank) - theirs(by_rank)
-                times = propensities.counts[draw][groups]
-                above[draw] += times @ part.total(lead * found)
-                below[draw] += times @ (part.total(found) if by_draw.normalised else evidence.impressions[part.queries])
-    low, high = percentiles(above[below > 0] / below[below > 0], level)
-    return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
 
 def _beside_raw_clicks(
