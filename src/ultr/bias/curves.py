@@ -11,8 +11,8 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
-from ultr.bias.resampled import estimates
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, swaps_by_group
+from ultr.bias.resampled import estimates, resampled_swaps
+from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -160,8 +160,7 @@ def _by_queries(
     groups, times = take(drawing.groups, owners), drawing.times.astype(np.float64)
     drawn: dict[str, Sequence[Doubles]] = {}
     if any(name in SWAP_ESTIMATORS for name in usable):
-        tables = [np.tensordot(times, sums, axes=1) for sums in swaps_by_group(cells, groups, count=drawing.count)]
-        resampled = [SwapTable(*both) for both in zip(*tables, strict=True)]
+        resampled = resampled_swaps(cells, groups, drawing)
     for name, curve in usable.items():
         if name in SWAP_ESTIMATORS:
             drawn[name] = list(estimates(resampled, name)[0])

@@ -10,6 +10,7 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.totals import Totals
 from ultr.metrics.query_bootstrap import units_of
 from ultr.pages import Table
 
@@ -33,9 +34,7 @@ class Rates:
     @property
     def values(self) -> Doubles:
         """[cells]; NaN where nothing was shown."""
-        unknown = np.full(len(self.clicks), np.nan)
-        rates: Doubles = np.divide(self.clicks, self.impressions, out=unknown, where=self.impressions > 0)
-        return rates
+        return Totals(self.impressions.astype(np.float64), self.clicks.astype(np.float64)).rates
 
     @property
     def band(self) -> tuple[Doubles, Doubles, Doubles]:
