@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,12 @@ def test_the_better_ranker_is_told_from_the_worse_whichever_comes_first() -> Non
 
 
 @pytest.mark.parametrize(("clicks", "rejected"), [("position-based", False), ("trust", True)])
-def test_whether_one_propensity_for_each_position_describes_the_log_is_said(clicks: str, rejected: bool) -> None:  # noqa: FBT001
+def test_whether_one_propensity_for_each_position_describes_the_log_is_said(
+    clicks: str,
+    rejected: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(import_module("ultr.bias.scalar_test"), "SPLITS", 3)
     lists = judged(75)
     log = simulate_log(
         lists,
