@@ -22,7 +22,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.letor_like import letor_like
-from ultr.evaluation.comparison import value_difference
+from ultr.evaluation.comparison import Trial
 from ultr.evaluation.counterfactual import Valuation
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.placement import Ranking
@@ -88,9 +88,7 @@ def _intervals(log: ClickLog, better: Doubles, logged: Doubles, *, seed: int) ->
         intervals["value", how] = values[0].interval(samples=500)
         intervals["gain", how] = values[0].against(values[1], samples=500)
     placed = [[(ranking, evidence)] for ranking in rankings]
-    intervals["gain", "estimated"] = value_difference(
-        placed[0], placed[1], log, valuation=Valuation(estimated.estimate), propensities=estimated
-    )
+    intervals["gain", "estimated"] = Trial(log, Valuation(estimated.estimate), estimated).difference(*placed)
     return intervals
 
 

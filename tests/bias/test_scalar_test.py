@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from ultr.arrays import Integers
 from ultr.bias import GROUPINGS, RankTest, ScalarTest, scalar_test
-from ultr.bias.scalar_test import _Halves
+from ultr.bias.scalar_test import _by_halves
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
@@ -118,18 +119,13 @@ def test_of_a_large_log_the_queries_with_the_most_impressions_are_tested(monkeyp
 
 
 def test_the_middle_of_several_halves_speaks_for_all_at_twice_its_p_value() -> None:
-    class Half:
-        def __init__(self, p: float) -> None:
-            self.p = p
-
-        def test(self, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
-            assert level == 0.025
-            rank = RankTest(np.eye(2), (1.0,), (self.p,), 1 if self.p > level else 2, level, 0.9 if power else None)
-            return ScalarTest(rank, "documents by clicks", 1, 1, 1, None, None, ())
+    def half(p: float, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
+        assert level == 0.025
+        rank = RankTest(np.eye(2), (1.0,), (p,), 1 if p > level else 2, level, 0.9 if power else None)
+        return ScalarTest(rank, "documents by clicks", 1, 1, 1, None, None, ())
 
     for p_values, combined, scalar in (([0.9, 0.01, 0.3], 0.6, True), ([0.02, 0.01, 0.9], 0.04, False)):
-        halves = _Halves(tuple(Half(p) for p in p_values))  # type: ignore[misc]
-        found = halves.test(level=0.05, samples=9, seed=0).test
+        found = _by_halves([partial(half, p) for p in p_values], level=0.05, samples=9, seed=0).test
         assert found is not None
         assert found.p_values[0] == pytest.approx(combined)
         assert (found.scalar, found.level, found.power) == (scalar, 0.05, 0.9)

@@ -1,4 +1,4 @@
-"""What a log says about bias: position bias estimated or read from a file, and what a log can and cannot tell.
+"""The bias of a log: position bias estimated or read from a file, and tests of what a log can and cannot tell.
 
 No torch here.
 """

@@ -11,8 +11,8 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
-from ultr.bias.resampled import estimates
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, swaps_by_group
+from ultr.bias.resampled import estimates, resampled_swaps
+from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -41,7 +41,7 @@ class Curve:
     failed: float
     """The share of the samples on which it could not be estimated."""
     problem: str | None
-    """Why it cannot be estimated, or None."""
+    """The reason why it cannot be estimated, or None."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class BiasCurves:
 
     curves: tuple[Curve, ...]
     units: str
-    """What was resampled for the intervals: `queries`, or `lists` where there are few queries."""
+    """The units that were resampled for the intervals: `queries`, or `lists` where there are few queries."""
     count: int
-    """How many of them there are."""
+    """The number of these units."""
     level: float
 
     def of(self, estimator: str) -> Curve:
@@ -110,7 +110,7 @@ def _owners(log: ClickLog, queries: Integers) -> Integers | None:
 
 def _by_lists(
     log: ClickLog, cells: Cells, usable: Mapping[str, Doubles], *, samples: int, seed: int
-) -> dict[str, Sequence[Doubles]]:
+) -> Mapping[str, Sequence[Doubles]]:
     """The curves of resampled lists: a document is in several, so every resample starts from the rows."""
     keys = computed(lambda numbers, places: cells.ids[numbers] * cells.count + places, cells.documents, cells.positions)
 
@@ -137,7 +137,7 @@ def _by_lists(
             curve = _attempt(name, again, totals, start)
             if isinstance(curve, np.ndarray):
                 drawn[name].append(curve)
-    return dict(drawn)
+    return drawn
 
 
 def _by_queries(
@@ -149,7 +149,7 @@ def _by_queries(
     *,
     samples: int,
     seed: int,
-) -> dict[str, Sequence[Doubles]]:
+) -> Mapping[str, Sequence[Doubles]]:
     """The curves of resampled queries: each adds to sums that decide the curve, so that only sums are resampled.
 
     Let S_g be the sums of group g and t_sg how often sample s drew it: the sample's sums are sum_g t_sg S_g. S_g is the
@@ -160,8 +160,7 @@ def _by_queries(
     groups, times = take(drawing.groups, owners), drawing.times.astype(np.float64)
     drawn: dict[str, Sequence[Doubles]] = {}
     if any(name in SWAP_ESTIMATORS for name in usable):
-        tables = [np.tensordot(times, sums, axes=1) for sums in swaps_by_group(cells, groups, count=drawing.count)]
-        resampled = [SwapTable(*both) for both in zip(*tables, strict=True)]
+        resampled = resampled_swaps(cells, groups, drawing)
     for name, curve in usable.items():
         if name in SWAP_ESTIMATORS:
             drawn[name] = list(estimates(resampled, name)[0])

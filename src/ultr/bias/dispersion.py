@@ -1,4 +1,4 @@
-"""How much more clicks vary than independent ones, because two impressions of one context share their luck.
+"""Over-dispersion: clicks vary more than independent ones, because two impressions of one context share their luck.
 
 A document at one position is not clicked at the same rate in every list: the other documents, the kind of user or the
 week differ. A context is what such impressions share, here a row of the log: one list under its bias factors. If the
@@ -42,7 +42,7 @@ class Dispersion:
     """The 95 % interval of rho, over queries or cells; NaN if there are fewer than ten of them."""
     high: float
     contexts: int
-    """How many contexts of how many `cells` it rests on."""
+    """The number of contexts that it rests on, and of the `cells` that they belong to."""
     cells: int
 
     def factors(self, together: Doubles) -> Doubles:
@@ -87,7 +87,7 @@ def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubl
 def dispersion(
     cells: Integers, impressions: Integers | Doubles, clicks: Integers | Doubles, *, blocks: Integers | None = None
 ) -> Dispersion:
-    """From contexts: the cell that each belongs to, how often it was shown, and its clicks.
+    """The over-dispersion of contexts: the cell that each belongs to, how often it was shown, and its clicks.
 
     Contexts of one cell have the same expected rate. The squared deviations from it, summed over all contexts, are set
     against what they would be for rho = 0, and rho is what explains the rest:

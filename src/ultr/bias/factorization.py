@@ -20,7 +20,7 @@ So the likelihood never falls, and no P passes 1. Where all P are small, this is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ _SMALLEST = 1e-300
 _LARGEST = 1 - 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Factorization:
+class Factorization(NamedTuple):
     """Some fits at once, one for each of the tables they were fitted to."""
 
     rows: Doubles
@@ -45,11 +44,6 @@ class Factorization:
     def rates(self) -> Doubles:
         """[tables, groups, positions], P."""
         return self.rows @ self.columns
-
-    @property
-    def parts(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Rows, columns and log-likelihoods, to take some of the fits or to put fits together."""
-        return self.rows, self.columns, self.log_likelihood
 
 
 def log_likelihood(clicks: Doubles, impressions: Doubles, rates: Doubles) -> Doubles:
@@ -100,9 +94,11 @@ def fit_one_more(
         fit.log_likelihood,
     )
     for start in range(starts):
-        up, down = _misfit(clicks, impressions, fit.rates) if not start else _directions(fit, random)
-        rows, columns = _split(fit, up, down)
-        found = _climb(clicks, impressions, rows, columns, rounds=rounds, tolerance=tolerance)
+        if start:
+            up, down = random.uniform(-1, 1, fit.rows.shape[:2]), random.uniform(-1, 1, fit.columns[:, 0].shape)
+        else:
+            up, down = _misfit(clicks, impressions, fit.rates)
+        found = _climb(clicks, impressions, *_split(fit, up, down), rounds=rounds, tolerance=tolerance)
         better = found.log_likelihood > best.log_likelihood
         best = Factorization(
             np.where(better[:, None, None], found.rows, best.rows),
@@ -153,11 +149,6 @@ def _misfit(clicks: Doubles, impressions: Doubles, rates: Doubles) -> tuple[Doub
     left, _, right = np.linalg.svd(residual, full_matrices=False)
     up, down = left[:, :, 0], right[:, 0]
     return up / np.abs(up).max(axis=1, keepdims=True), down / np.abs(down).max(axis=1, keepdims=True)
-
-
-def _directions(fit: Factorization, random: np.random.Generator) -> tuple[Doubles, Doubles]:
-    tables, groups, _ = fit.rows.shape
-    return random.uniform(-1, 1, (tables, groups)), random.uniform(-1, 1, (tables, fit.columns.shape[2]))
 
 
 def _split(fit: Factorization, up: Doubles, down: Doubles) -> tuple[Doubles, Doubles]:

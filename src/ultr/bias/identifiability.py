@@ -1,4 +1,4 @@
-"""Can the bias be identified? The graph of bias values that are linked by documents seen under both.
+"""The graph of bias values that are linked by documents seen under both, which says whether the bias can be identified.
 
 A document seen under two values of a bias factor tells the ratio of their bias, whatever its relevance. Relevance can
 be recovered up to one scale if and only if these links connect all values (Chen et al., Identifiability Matters:
@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers, Mask
+from ultr.arrays import Doubles, Integers
 from ultr.data import row_blocks
 from ultr.data.cells import Cells
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.gathering import take
 from ultr.errors import DataError
 
 _REACH = 32
-"""How many of the values that follow a value of a document it is linked with."""
+"""A value of a document is linked with so many of the values that follow it."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Link:
     second: int
     """A later value."""
     documents: int
-    """How many documents were seen under both."""
+    """The number of documents that were seen under both."""
     strength: float
     """The effective sample size: the harmonic mean of a document's impressions under the two, summed over documents."""
     clicks: int
     """The clicks on these documents under the two; a link without clicks is no help yet."""
     bridge: bool
-    """Whether the graph would fall apart without it."""
+    """True if the graph would fall apart without it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class BiasGraph:
     """
 
     names: tuple[str, ...]
-    """What the values are, such as `position 3, device phone`."""
+    """The values in words, such as `position 3, device phone`."""
     levels: Integers
     """[values, factors], the level of each factor; of the position from 0."""
     impressions: Doubles
@@ -63,11 +63,11 @@ class BiasGraph:
     parts: Integers
     """[values], the connected part that each belongs to; part 0 has the most impressions."""
     links: tuple[Link, ...]
-    """From the weakest to the strongest."""
+    """The links, from the weakest to the strongest."""
 
     @property
     def connected(self) -> bool:
-        """Whether all values are linked, so that the bias can be identified."""
+        """True if all values are linked, so that the bias can be identified."""
         return not self.parts.any()
 
     @property
@@ -87,18 +87,18 @@ class BiasGraph:
 
         The first is the bottleneck: some values can only be compared over it or over links that are weaker still.
         """
-        chosen = _forest(len(self.names), ((link.first, link.second) for link in reversed(self.links)))
+        chosen, _ = _forest(len(self.names), ((link.first, link.second) for link in reversed(self.links)))
         return tuple(self.links[-1 - number] for number in reversed(chosen))
 
     def with_clicks(self, fewest: int = 1) -> BiasGraph:
         """The graph of the links with this many clicks or more: those that tell something already."""
         links = [link for link in self.links if link.clicks >= fewest]
-        pairs = np.array([(link.first, link.second) for link in links], dtype=np.int64).reshape(-1, 2)
+        pairs = [(link.first, link.second) for link in links]
         bridges = _bridges(pairs, count=len(self.names))
         return replace(
             self,
             parts=_parts(pairs, self.impressions),
-            links=tuple(replace(link, bridge=bool(bridge)) for link, bridge in zip(links, bridges, strict=True)),
+            links=tuple(replace(link, bridge=number in bridges) for number, link in enumerate(links)),
         )
 
     def swaps(self) -> tuple[tuple[int, int], ...]:
@@ -112,9 +112,10 @@ class BiasGraph:
         for value in np.argsort(self.impressions, kind="stable"):
             heads[self.parts[value]] = value
         others = np.stack([np.broadcast_to(heads[0], len(heads) - 1), heads[1:]], axis=1)
-        return self._join(
-            np.concatenate([_by(adjacent, -self._traffic(adjacent)), _by(others, -self._traffic(others))])
-        )
+        busiest = [
+            pairs[np.argsort(-self.impressions[pairs].min(axis=1), kind="stable")] for pairs in (adjacent, others)
+        ]
+        return self._join(np.concatenate(busiest))
 
     def merges(self) -> tuple[tuple[int, int], ...]:
         """The fewest pairs of values that would connect the graph if each were made one value.
@@ -125,11 +126,7 @@ class BiasGraph:
         order = np.argsort(self.click_rates, kind="stable")
         candidates = np.concatenate([self._adjacent(), np.stack([order[:-1], order[1:]], axis=1)])
         apart = np.abs(np.diff(self.click_rates[candidates], axis=1)[:, 0])
-        return self._join(_by(candidates, apart))
-
-    def _traffic(self, pairs: Integers) -> Doubles:
-        traffic: Doubles = self.impressions[pairs].min(axis=1)
-        return traffic
+        return self._join(candidates[np.argsort(apart, kind="stable")])
 
     def _adjacent(self) -> Integers:
         """Pairs of values whose first factor, the position, differs by one and the others not at all."""
@@ -140,7 +137,7 @@ class BiasGraph:
 
     def _join(self, candidates: Integers) -> tuple[tuple[int, int], ...]:
         """The candidates, the first ones first, that each join two parts."""
-        chosen = _forest(int(self.parts.max()) + 1, ((self.parts[a], self.parts[b]) for a, b in candidates))
+        chosen, _ = _forest(int(self.parts.max()) + 1, self.parts[candidates].tolist())
         return tuple((int(min(candidates[i])), int(max(candidates[i]))) for i in chosen)
 
 
@@ -162,24 +159,22 @@ def bias_graph(
     totals = log.totals(values, count=len(levels))
     documents = log.documents if identities is None else take(identities, log.documents)
     pairs = _linked(log.cells(values, count=len(levels), documents=documents, fewest_positions=2))
-    found = np.stack([pairs[:, 0], pairs[:, 1]], axis=1).astype(np.int64)
-    bridges = _bridges(found, count=len(levels))
-    links = tuple(
-        Link(int(first), int(second), int(number), float(strength), int(clicks), bool(bridge))
-        for (first, second, number, strength, clicks), bridge in zip(pairs, bridges, strict=True)
-    )
-    return BiasGraph(
-        names=tuple(_name(chosen, level) for level in levels),
+    graph = BiasGraph(
+        names=tuple(
+            ", ".join(f"{factor.name} {factor.levels[i]}" for factor, i in zip(chosen, level, strict=True))
+            for level in levels
+        ),
         levels=levels,
         impressions=totals.impressions,
         click_rates=totals.rates,
-        parts=_parts(found, totals.impressions),
-        links=tuple(sorted(links, key=lambda link: (link.strength, link.first, link.second))),
-    )
-
-
-def _name(factors: Sequence[BiasFactor], levels: Integers) -> str:
-    return ", ".join(f"{factor.name} {factor.levels[level]}" for factor, level in zip(factors, levels, strict=True))
+        parts=np.zeros(len(levels), dtype=np.int64),
+        links=tuple(
+            Link(int(first), int(second), int(number), strength, int(clicks), bridge=False)
+            for first, second, number, strength, clicks in pairs.tolist()
+        ),
+    ).with_clicks(0)
+    by_strength = sorted(graph.links, key=lambda link: (link.strength, link.first, link.second))
+    return replace(graph, links=tuple(by_strength))
 
 
 def _linked(cells: Cells) -> Doubles:
@@ -209,10 +204,9 @@ def _links_of(cells: Cells) -> Iterator[Doubles]:
         yield np.stack([pair, *sums], axis=1)
 
 
-def _parts(links: Integers, impressions: Doubles) -> Integers:
+def _parts(links: Sequence[tuple[int, int]], impressions: Doubles) -> Integers:
     """The connected part of each value, numbered from that with the most impressions."""
-    roots = np.array(_roots(len(impressions), links.tolist()), dtype=np.int64)
-    numbers = np.unique(roots, return_inverse=True)[1]
+    numbers = np.unique(_forest(len(impressions), links)[1], return_inverse=True)[1]
     sizes = np.bincount(numbers, impressions)
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
@@ -220,45 +214,36 @@ def _parts(links: Integers, impressions: Doubles) -> Integers:
     return parts
 
 
-def _roots(count: int, links: Iterable[Sequence[int]]) -> list[int]:
-    parents = list(range(count))
-    for first, second in links:
-        parents[_root(parents, first)] = _root(parents, second)
-    return [_root(parents, value) for value in range(count)]
+def _forest(count: int, links: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """The numbers of the links that each join two parts not joined by the links before (Kruskal).
 
-
-def _root(parents: list[int], value: int) -> int:
-    while parents[value] != value:
-        parents[value] = value = parents[parents[value]]
-    return value
-
-
-def _forest(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
-    """The numbers of the links that each join two parts not joined by the links before (Kruskal)."""
+    With it goes one value of each value's part, the same for the whole part.
+    """
     parents, chosen = list(range(count)), []
+
+    def root(value: int) -> int:
+        while parents[value] != value:
+            parents[value] = value = parents[parents[value]]
+        return value
+
     for number, (first, second) in enumerate(links):
-        a, b = _root(parents, int(first)), _root(parents, int(second))
+        a, b = root(first), root(second)
         if a != b:
             parents[a] = b
             chosen.append(number)
-    return chosen
+    return chosen, [root(value) for value in range(count)]
 
 
-def _by(pairs: Integers, key: Doubles) -> Integers:
-    ordered: Integers = pairs[np.argsort(key, kind="stable")]
-    return ordered
-
-
-def _bridges(links: Integers, *, count: int) -> Mask:
-    """Which links are bridges: no cycle goes through them (Tarjan 1974, without recursion).
+def _bridges(links: Sequence[tuple[int, int]], *, count: int) -> set[int]:
+    """The numbers of the links that are bridges: no cycle goes through them (Tarjan 1974, without recursion).
 
     A depth-first search numbers values in the order in which they are entered. With low(v) the lowest number that v or
     what hangs below it reaches by one link other than the one v was entered by, the link from u down to v is a bridge
     if and only if low(v) > number(u): nothing below leads back to u or above it.
     """
-    bridges = np.zeros(len(links), dtype=np.bool_)
+    bridges: set[int] = set()
     around: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-    for number, (first, second) in enumerate(links.tolist()):
+    for number, (first, second) in enumerate(links):
         around[first].append((second, number))
         around[second].append((first, number))
     entered, lowest = [-1] * count, [0] * count
@@ -286,5 +271,6 @@ def _bridges(links: Integers, *, count: int) -> Mask:
                 if path:
                     above = path[-1][0]
                     lowest[above] = min(lowest[above], lowest[value])
-                    bridges[came_by] = lowest[value] > entered[above]
+                    if lowest[value] > entered[above]:
+                        bridges.add(came_by)
     return bridges

@@ -14,7 +14,7 @@ _MIXERS = tuple(
     (np.uint64(start), np.uint64(factor))
     for start, factor in ((0x243F6A8885A308D3, 0x9E3779B97F4A7C15), (0x13198A2E03707344, 0xC2B2AE3D27D4EB4F))
 )
-"""Where each of the two digests of a row starts, and the odd number that it is multiplied by."""
+"""The start of each of the two digests of a row, and the odd number that it is multiplied by."""
 
 
 def same_features(features: Floats) -> Integers:

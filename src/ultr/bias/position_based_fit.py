@@ -64,7 +64,7 @@ def poisson_relevance(
 
 
 def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, Doubles]]:
-    """From theta: r_d = c_d / sum_p n_dp theta_p of each document, and sum_d n_dp r_d of each position.
+    """A function of theta that gives r_d = c_d / sum_p n_dp theta_p and, of each position, sum_d n_dp r_d.
 
     A small table is multiplied as a matrix, which takes a fraction of the time of sums over its cells.
     """

@@ -1,4 +1,4 @@
-"""How well the features of a document tell where it was shown.
+"""A measure of how well the features of a document tell where it was shown.
 
 The more they do, the better a model can hide position bias in relevance: it need not be wrong about a click to be wrong
 about why. A log with random positions gives 0.
@@ -19,14 +19,14 @@ from ultr.errors import DataError
 from ultr.seeding import generator
 
 _CHUNK = 2**22
-"""How many feature values are held at once."""
+"""The most feature values that are held at once."""
 _PENALTIES = 10.0 ** np.arange(-6, 3)
 """Ridge penalties to choose from, in units of the mean square of the features."""
 
 
 @dataclass(frozen=True)
 class Predictability:
-    """How well position is predicted, on queries (or lists) that the prediction was not fitted on."""
+    """The quality of predictions of position, on queries (or lists) that they were not fitted on."""
 
     r_squared: float
     """The share of the variance of position within lists that a linear function of the features explains.
@@ -42,7 +42,7 @@ class Predictability:
     1 where every document has only one.
     """
     units: str
-    """What was held out: `queries`, or `lists` where there are too few queries."""
+    """The units that were held out: `queries`, or `lists` where there are too few queries."""
 
 
 def position_predictability(
@@ -80,7 +80,7 @@ def position_predictability(
 
 
 def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[str, Integers]:
-    """What is held out, and the fold of each list."""
+    """The units that are held out, and the fold of each list."""
     numbers = np.unique(log.queries[lists], return_inverse=True)[1]
     units = "queries"
     if numbers.max() + 1 < folds:

@@ -1,4 +1,4 @@
-"""Is a scalar enough? A test of the rank of click probabilities by relevance group and position.
+"""A test of the rank of click probabilities by relevance group and position, which answers whether a scalar is enough.
 
 If clicks are relevance times observation, the matrix of click probabilities has rank 1; rank d asks for relevance and
 observation vectors of that dimension (Chen et al., Scalar is Not Enough, KDD 2022). Measured rates always have full
@@ -22,19 +22,19 @@ from ultr.errors import DataError
 from ultr.seeding import generator
 
 _Draw = Callable[[Doubles, np.random.Generator], tuple[Doubles, Doubles]]
-"""From fitted rates [groups, positions]: clicks and impressions [samples, groups, positions] drawn by them."""
+"""A function of fitted rates [groups, positions] that draws clicks and impressions [samples, groups, positions]."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankTest:
-    """What the counts say about the rank of the click probabilities."""
+    """The result of a test of the rank of click probabilities."""
 
     rates: Doubles
     """[groups, positions], the measured click rates; by the fit where nothing was shown."""
     deviances: tuple[float, ...]
     """Twice the log-likelihood that rank 1, 2, ... lose against the measured rates, as far as they were needed."""
     p_values: tuple[float, ...]
-    """Of rank 1 against 2, 2 against 3, ...; all but the last are at most `level`."""
+    """The p-values of rank 1 against 2, 2 against 3, ...; all but the last are at most `level`."""
     dimension: int
     """The smallest rank that is not rejected, or the largest that was asked for."""
     level: float
@@ -47,12 +47,12 @@ class RankTest:
 
     @property
     def scalar(self) -> bool:
-        """Whether relevance times observation is enough for what these counts can tell."""
+        """True if relevance times observation is enough, as far as these counts can tell."""
         return self.dimension == 1
 
     @property
     def singular_values(self) -> Doubles:
-        """Of the rates, the largest first."""
+        """The singular values of the rates, the largest first."""
         return np.linalg.svd(self.rates, compute_uv=False).astype(np.float64)
 
 
@@ -80,17 +80,15 @@ def rank_test(
     >>> test.dimension, test.p_values, test.singular_values.round(3).tolist()
     (1, (1.0,), [0.967, 0.0, 0.0])
     """
-    whole = np.asarray(impressions)
-    counts, shown = _checked(clicks, impressions)
-    positions = np.flatnonzero(whole.any(axis=0))
-    factors = np.broadcast_to(dispersion, whole.shape)[whole.any(axis=1)][:, positions]
+    counts, shown, seen = _checked(clicks, impressions)
+    factors = np.broadcast_to(dispersion, np.shape(impressions))[seen]
     checks.integer("samples", samples, at_least=1)
 
     def draw(rates: Doubles, random: np.random.Generator) -> tuple[Doubles, Doubles]:
         drawn = draw_clicks(shown, rates, factors, random, samples=samples)
         return drawn, np.broadcast_to(np.rint(shown), drawn.shape)
 
-    climb = _Climb(counts, shown, positions, draw, generator(seed, "rank test"))
+    climb = _Climb(counts, shown, seen[1][0], draw, generator(seed, "rank test"))
     return climb.test(level=level, largest=largest, power=power)
 
 
@@ -118,25 +116,25 @@ def document_rank_test(
     affected.
     """
     checks.integer("samples", samples, at_least=1)
-    clicks, shown = counted.table(counted.cells.clicks, counted.relevance)
-    # A position or group at which nothing was seen would be left out, and the draws must leave out the same.
-    groups_seen, positions_seen = shown.sum(axis=1) > 0, shown.sum(axis=0) > 0
-    clicks, shown = _checked(clicks, shown)
+    whole = counted.table(counted.cells.clicks, counted.relevance)
+    clicks, shown, seen = _checked(*whole)
 
     def draw(rates: Doubles, random: np.random.Generator) -> tuple[Doubles, Doubles]:
-        whole = np.zeros((len(groups_seen), len(positions_seen)))
-        whole[np.ix_(groups_seen, positions_seen)] = rates
-        tables = [counted.draw(whole, random) for _ in range(samples)]
-        drawn, exposed = (
-            np.stack(arrays)[:, groups_seen][:, :, positions_seen] for arrays in zip(*tables, strict=True)
-        )
+        """Tables of whole documents, of which the draws leave out what the counts leave out."""
+        by_all = np.zeros_like(whole[0])
+        by_all[seen] = rates
+        tables = [counted.draw(by_all, random) for _ in range(samples)]
+        drawn, exposed = (np.stack([table[seen] for table in each]) for each in zip(*tables, strict=True))
         return drawn, exposed
 
-    climb = _Climb(clicks, shown, np.flatnonzero(positions_seen), draw, generator(seed, "rank test"))
+    climb = _Climb(clicks, shown, seen[1][0], draw, generator(seed, "rank test"))
     return climb.test(level=level, largest=largest, power=power)
 
 
-def _checked(clicks: Integers | Doubles, impressions: Integers | Doubles) -> tuple[Doubles, Doubles]:
+def _checked(
+    clicks: Integers | Doubles, impressions: Integers | Doubles
+) -> tuple[Doubles, Doubles, tuple[Integers, ...]]:
+    """Clicks and impressions without the groups and positions that were never shown, and the index of those kept."""
     counts, shown = np.asarray(clicks, dtype=np.float64), np.asarray(impressions, dtype=np.float64)
     if counts.ndim != 2 or counts.shape != shown.shape:
         raise DataError(
@@ -144,7 +142,8 @@ def _checked(clicks: Integers | Doubles, impressions: Integers | Doubles) -> tup
         )
     if not ((counts >= 0) & (counts <= shown)).all():
         raise DataError("a cell cannot have fewer than no clicks or more clicks than impressions")
-    counts, shown = (array[shown.any(axis=1)][:, shown.any(axis=0)] for array in (counts, shown))
+    seen = np.ix_(np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0)))
+    counts, shown = counts[seen], shown[seen]
     if min(counts.shape) < 2:
         raise DataError(
             f"a rank test needs at least two groups and two positions with impressions, got {counts.shape[0]} and "
@@ -152,7 +151,7 @@ def _checked(clicks: Integers | Doubles, impressions: Integers | Doubles) -> tup
         )
     if not counts.any():
         raise DataError("a rank test needs clicks, and there are none")
-    return counts, shown
+    return counts, shown, seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +199,11 @@ class _Climb:
         """The fit with one term more, and what such a term gains in log-likelihood on counts drawn from `fit`."""
         drawn, exposed, by_chance = self._drawn(fit.rates[0], rank=fit.rows.shape[2])
         # All at once, since the time goes by rounds rather than tables.
-        before = Factorization(*(np.concatenate(pair) for pair in zip(fit.parts, by_chance.parts, strict=True)))
+        before = Factorization(*(np.concatenate(pair) for pair in zip(fit, by_chance, strict=True)))
         clicks, shown = np.concatenate([self.clicks[None], drawn]), np.concatenate([self.impressions[None], exposed])
         more = _one_more(clicks, shown, before, self.random)
         gains: Doubles = more.log_likelihood - before.log_likelihood
-        return Factorization(*(part[:1] for part in more.parts)), gains[1:]
+        return Factorization(*(part[:1] for part in more)), gains[1:]
 
     def _drawn(self, rates: Doubles, *, rank: int) -> tuple[Doubles, Doubles, Factorization]:
         """Clicks and impressions drawn from these rates, with their fit of this rank."""

@@ -1,4 +1,4 @@
-"""Propensities estimated from a log, and once more from each of many resamples of its queries: how sure they are."""
+"""Propensities estimated from a log, and once more from each of many resamples of its queries, to see how they vary."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
 from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, all_pairs, check_linked, most_likely, swaps_by_group
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
 from ultr.errors import DataError
@@ -60,10 +61,7 @@ class ResampledPropensities:
         # A document of two groups counts in each on its own, as if it were two: draws of groups are independent.
         cells = log.cells(documents=log.documents_within(groups[log.queries]), fewest_positions=2)
         of_document = computed(lambda ids: ids // len(log.features), cells.ids)
-        sums = swaps_by_group(cells, of_document, count=drawing.count)
-        resampled = (np.tensordot(drawing.times, each, axes=1) for each in sums)
-        drawn = [SwapTable(*both) for both in zip(*resampled, strict=True)]
-        draws, linked = estimates(drawn, estimator)
+        draws, linked = estimates(resampled_swaps(cells, of_document, drawing), estimator)
         if not linked.any():
             raise DataError(
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
@@ -74,6 +72,13 @@ class ResampledPropensities:
     def total(self, values: Doubles, queries: Integers) -> Doubles:
         """Sums over the groups of a value for each of these queries, [groups]."""
         return np.bincount(self.groups[queries], values, minlength=self.counts.shape[1]).astype(np.float64, copy=False)
+
+
+def resampled_swaps(cells: Cells, groups: Integers, drawing: QueryBootstrap) -> list[SwapTable]:
+    """The swaps of each resample; `groups` has the group of each document."""
+    sums = swaps_by_group(cells, groups, count=drawing.count)
+    resampled = (np.tensordot(drawing.times, each, axes=1) for each in sums)
+    return [SwapTable(*both) for both in zip(*resampled, strict=True)]
 
 
 def estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mask]:

@@ -1,4 +1,4 @@
-"""Which dimension of bias can be identified? The rigidity of click rates r(document) . o(value) that are seen in part.
+"""The dimension of bias that can be identified: the rigidity of click rates r(document) . o(value) seen in part.
 
 A document seen under the set S of values gives the rates O_S r, where the rows of O are the observation vectors. O can
 be known up to a change of coordinates at best: O G and G^-1 r give the same rates. To first order, a movement dO leaves
@@ -50,7 +50,7 @@ def largest_dimension(seen: Mask, documents: Integers, *, known: int = 0) -> int
 
 
 def identified(seen: Mask, documents: Integers, dimension: int, *, affine: bool = False, seed: int = 0) -> bool:
-    """Whether documents seen under sets of values [sets, values] identify observation vectors of this dimension.
+    """True if documents seen under sets of values [sets, values] identify observation vectors of this dimension.
 
     `affine` takes the last number of each r for 1, as trust bias with alpha g + beta does: then less has to be known.
     As many values as dimensions identify nothing: every matrix of rates is such a product.

@@ -1,9 +1,11 @@
-"""Is a scalar enough for this log? One question, asked in the way that the log can answer best."""
+"""A test of whether a scalar is enough for a log, made in the way that the log can answer best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ BY_LABEL, BY_SCORE, BY_CLICKS, LABELS = GROUPINGS = (
     "documents by clicks",
     "labels",
 )
-"""How groups can be made, the most trustworthy first."""
+"""The ways to make groups, the most trustworthy first."""
 ENOUGH_POWER = 0.8
 """With less, a test that finds nothing says nothing."""
 FEWEST_CLICKS = 50
@@ -32,7 +34,7 @@ SPLITS = 9
 """Halves of the lists are drawn so many times, since one draw can say anything. Odd, so that there is a middle one."""
 MOST_CELLS = 20_000
 MOST_ROWS = 1_000_000
-"""Of larger logs, the queries with the most impressions are tested: the rest adds time, but little power."""
+"""The most rows that are tested: those of the queries with the most impressions, as the rest adds little power."""
 
 _SAME_RELEVANCE = (
     "documents of one label count as equally relevant: if the better ones of a label stand higher, a scalar can be "
@@ -47,18 +49,18 @@ _CONTEXT = (
 
 @dataclass(frozen=True, eq=False)
 class ScalarTest:
-    """The answer, and what it rests on."""
+    """The answer on whether a scalar is enough, and what it rests on."""
 
     test: RankTest | None
     """None if it could not be run, and `reason` says why."""
     grouping: str | None
     """One of `GROUPINGS`. All but `labels` compare documents with themselves at other positions."""
     documents: int
-    """How many documents, impressions of them and clicks on them the test rests on."""
+    """The number of documents that the test rests on, then those of their impressions and clicks."""
     impressions: int
     clicks: int
     dispersion: Dispersion | None
-    """How much more clicks vary than independent ones; the test allows for it."""
+    """The over-dispersion of clicks, which the test allows for."""
     reason: str | None
     caveats: tuple[str, ...]
 
@@ -101,7 +103,7 @@ def scalar_test(
     reasons = []
     for candidate in _candidates(log, labels, scores, seed=seed):
         try:
-            found = candidate.test(level=level, samples=samples, seed=seed)
+            found = candidate(level=level, samples=samples, seed=seed)
         except DataError as error:
             reasons.append(str(error))
             continue
@@ -114,80 +116,10 @@ def scalar_test(
     return best
 
 
-@dataclass(frozen=True, eq=False)
-class _ShownDocuments:
-    """Documents in groups, to be compared with themselves at other positions."""
-
-    grouping: str
-    cells: Cells
-    groups: Integers
-    dispersion: Dispersion
-
-    def test(self, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
-        factors = self.dispersion.factors(self.cells.together)
-        counted = GroupedDocuments.of(self.cells, self.groups, dispersion=factors, most_cells=MOST_CELLS)
-        test = document_rank_test(counted, level=level, samples=samples, power=power, seed=seed)
-        used = counted.cells
-        caveats = ((_CONTEXT,) if self.dispersion.low > 0 else ()) + ((_DIMENSION,) if test.dimension > 2 else ())
-        return ScalarTest(
-            test=test,
-            grouping=self.grouping,
-            documents=len(counted.relevance),
-            impressions=int(used.impressions.sum()),
-            clicks=int(used.clicks.sum()),
-            dispersion=self.dispersion,
-            reason=None,
-            caveats=caveats,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Halves:
-    """Documents in groups by the clicks on one half of the lists, tested on the other, for several halves.
-
-    Twice the median of the p-values is a p-value, however they depend on each other (Meinshausen, Meier and Bühlmann,
-    p-Values for High-Dimensional Regression, JASA 2009): so each half is tested at half the level, and the middle one
-    of them speaks for all.
-    """
-
-    splits: tuple[_ShownDocuments, ...]
-
-    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
-        tests = [split.test(level=level / 2, samples=samples, power=False, seed=seed) for split in self.splits]
-        order = np.argsort([found.test.p_values[0] for found in tests if found.test is not None], kind="stable")
-        middle = self.splits[int(order[len(order) // 2])].test(level=level / 2, samples=samples, power=True, seed=seed)
-        assert middle.test is not None, "a test that was run once can be run again"
-        doubled = tuple(min(2 * p, 1.0) for p in middle.test.p_values)
-        return replace(middle, test=replace(middle.test, p_values=doubled, level=level))
-
-
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """The plain table of labels and positions."""
-
-    log: ClickLog
-    labels: Integers
-    """[shown documents]."""
-
-    def test(self, *, level: float, samples: int, seed: int) -> ScalarTest:
-        clicks, shown = group_table(self.log, self.labels)
-        dispersion, factors = group_dispersion(self.log, self.labels)
-        test = rank_test(clicks, shown, dispersion=factors, level=level, samples=samples, power=True, seed=seed)
-        return ScalarTest(
-            test=test,
-            grouping=LABELS,
-            documents=len(np.unique(self.log.documents[self.labels >= 0])),
-            impressions=int(shown.sum()),
-            clicks=int(clicks.sum()),
-            dispersion=dispersion,
-            reason=None,
-            caveats=(_SAME_RELEVANCE,),
-        )
-
-
 def _candidates(
     log: ClickLog, labels: Integers | None, scores: Doubles | None, *, seed: int
-) -> Iterator[_ShownDocuments | _Halves | _Labels]:
+) -> Iterator[Callable[..., ScalarTest]]:
+    """The tests that a log can be put to, the most trustworthy first: functions of level, samples and seed."""
     if not log.clicks.any():
         return
     cells = log.cells()
@@ -199,22 +131,72 @@ def _candidates(
         labelled = grades[cells.documents]
         clicks = np.bincount(np.maximum(labelled, 0), cells.clicks * (labelled >= 0)).astype(np.int64)
         grades = merge_small(grades, clicks, fewest=FEWEST_CLICKS)
-        yield _ShownDocuments(BY_LABEL, cells, grades, dispersion)
+        yield partial(_by_documents, BY_LABEL, grades, cells, dispersion)
     if scores is not None:
         weights = np.bincount(cells.documents, cells.impressions)
-        yield _ShownDocuments(BY_SCORE, cells, score_groups(scores[cells.ids], weights), dispersion)
+        yield partial(_by_documents, BY_SCORE, score_groups(scores[cells.ids], weights), cells, dispersion)
     splits = [_moved(*list_click_groups(log, seed=seed + number)) for number in range(SPLITS)]
     if not all((groups >= 0).any() and len(half.documents) for groups, half in splits):
         # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
         splits = [_moved(*click_groups(cells, seed=seed + number)) for number in range(SPLITS)]
-    yield _Halves(tuple(_ShownDocuments(BY_CLICKS, half, groups, dispersion) for groups, half in splits))
+    yield partial(_by_halves, [partial(_by_documents, BY_CLICKS, *split, dispersion) for split in splits])
     if grades is not None:
-        yield _Labels(log, grades[np.searchsorted(cells.ids, log.documents)])
+        yield partial(_by_labels, log, grades[np.searchsorted(cells.ids, log.documents)])
 
 
 def _moved(groups: Integers, half: Cells) -> tuple[Integers, Cells]:
     """Only the documents that a test can use, since several halves are kept at once."""
     return groups, half.choose(half.moved(), renumber=False)
+
+
+def _by_documents(
+    grouping: str, groups: Integers, cells: Cells, dispersion: Dispersion, *, power: bool = True, **options: Any
+) -> ScalarTest:
+    """Compare the documents of each group with themselves at other positions."""
+    factors = dispersion.factors(cells.together)
+    counted = GroupedDocuments.of(cells, groups, dispersion=factors, most_cells=MOST_CELLS)
+    test = document_rank_test(counted, power=power, **options)
+    return ScalarTest(
+        test=test,
+        grouping=grouping,
+        documents=len(counted.relevance),
+        impressions=int(counted.cells.impressions.sum()),
+        clicks=int(counted.cells.clicks.sum()),
+        dispersion=dispersion,
+        reason=None,
+        caveats=((_CONTEXT,) if dispersion.low > 0 else ()) + ((_DIMENSION,) if test.dimension > 2 else ()),
+    )
+
+
+def _by_halves(halves: Sequence[Callable[..., ScalarTest]], *, level: float, **options: Any) -> ScalarTest:
+    """Run tests of documents in groups by the clicks on one half of the lists, each made on the other half.
+
+    Twice the median of the p-values is a p-value, however they depend on each other (Meinshausen, Meier and Bühlmann,
+    p-Values for High-Dimensional Regression, JASA 2009): so each half is tested at half the level, and the middle one
+    of them speaks for all.
+    """
+    tests = [half(level=level / 2, power=False, **options).test for half in halves]
+    order = np.argsort([test.p_values[0] for test in tests if test is not None], kind="stable")
+    middle = halves[int(order[len(order) // 2])](level=level / 2, **options)
+    assert middle.test is not None, "a test that was run once can be run again"
+    doubled = tuple(min(2 * p, 1.0) for p in middle.test.p_values)
+    return replace(middle, test=replace(middle.test, p_values=doubled, level=level))
+
+
+def _by_labels(log: ClickLog, labels: Integers, **options: Any) -> ScalarTest:
+    """Test the plain table of labels, one for each shown document, and positions."""
+    clicks, shown = group_table(log, labels)
+    dispersion, factors = group_dispersion(log, labels)
+    return ScalarTest(
+        test=rank_test(clicks, shown, dispersion=factors, power=True, **options),
+        grouping=LABELS,
+        documents=len(np.unique(log.documents[labels >= 0])),
+        impressions=int(shown.sum()),
+        clicks=int(clicks.sum()),
+        dispersion=dispersion,
+        reason=None,
+        caveats=(_SAME_RELEVANCE,),
+    )
 
 
 def _power(found: ScalarTest) -> float:

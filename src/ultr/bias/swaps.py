@@ -24,7 +24,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class SwapTable:
-    """For each pair of positions, what happened to the documents that were shown at both.
+    """The weights and clicks of the documents that were shown at both of each pair of positions.
 
     A document counts with the weight n_j n_k / (n_j + n_k) of its impressions at the two, the inverse of the variance
     of a difference of two rates, and with the same weight at both: so they have the same documents.
@@ -58,7 +58,7 @@ class SwapTable:
 
     @property
     def linked(self) -> Mask:
-        """[positions, positions], whether documents that were shown at both were clicked at either."""
+        """[positions, positions], true if documents that were shown at both were clicked at each of them."""
         return (self.clicks > 0) & (self.clicks.T > 0)
 
     @property

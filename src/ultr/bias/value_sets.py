@@ -16,7 +16,7 @@ from ultr.data.combinations import combinations
 from ultr.data.gathering import take
 
 MOST_SETS = 2**12
-"""Of more sets, those with the rarest pairs of values are kept: others cannot stand in for them."""
+"""The most sets that are kept: those with the rarest pairs of values, since others cannot stand in for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class ValueSets:
     clicks: Integers
     """[sets], the clicks on them."""
     complete: bool = True
-    """Whether all sets are there; if not, what they identify is a lower bound."""
+    """True if all sets are there; if not, what they identify is a lower bound."""
 
     @property
     def dimension(self) -> int:

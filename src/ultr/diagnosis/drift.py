@@ -106,13 +106,8 @@ NAME, QUESTION = "drift", "Is the end of the log like its beginning?"
 
 def no_time() -> Finding:
     """The finding for a log without time."""
-    return Finding(
-        NAME,
-        QUESTION,
-        Verdict.UNKNOWN,
-        "The log does not say when its pages were shown.",
-        "Prepare it with --time COLUMN.",
-    )
+    said = "The log does not say when its pages were shown."
+    return Finding(NAME, QUESTION, Verdict.UNKNOWN, said, "Prepare it with --time COLUMN.")
 
 
 def _until(pages: Doubles, share: float) -> int:
@@ -129,7 +124,7 @@ def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:
 
 
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:
-    """[samples]; only positions that the first part has too count."""
+    """The ratio of each sample, [samples]; only positions that the first part has too count."""
     known = shown_before > 0
     rates = np.divide(before, shown_before, out=np.zeros_like(before), where=known)
     expected = (shown_after * rates).sum(axis=1)

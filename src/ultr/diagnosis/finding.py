@@ -38,14 +38,8 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """The finding as plain values, without the tables: the numbers are their content."""
-        return {
-            "name": self.name,
-            "question": self.question,
-            "verdict": str(self.verdict),
-            "answer": self.answer,
-            "advice": self.advice,
-            **self.numbers,
-        }
+        texts = ("name", "question", "verdict", "answer", "advice")
+        return {name: str(getattr(self, name)) for name in texts} | dict(self.numbers)
 
 
 def sentences(parts: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
-"""Whether the values of the bias factors are linked by documents, so that their bias can be told from relevance."""
+"""The links between values of the bias factors by documents, without which bias cannot be told from relevance."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ class Linkage:
     supported: SupportedDimension
     """The dimension that the links of the latter support."""
     features: bool
-    """Whether the log has features; then documents with the same ones count as one, as a model sees them."""
+    """True if the log has features; then documents with the same ones count as one, as a model sees them."""
 
     @classmethod
     def of(cls, log: ClickLog) -> Linkage:
@@ -58,7 +59,7 @@ class Linkage:
         return min(self.whole.backbone, key=lambda link: link.clicks, default=None)
 
     def finding(self, wanted: int = 1) -> Finding:
-        """Whether bias of a dimension, the rank of click rates, can be identified."""
+        """The answer on whether bias of a dimension, the rank of click rates, can be identified."""
         graph = self.whole
         if len(graph.names) == 1:
             verdict, answer, advice = (
@@ -145,7 +146,7 @@ class Linkage:
         )
 
     def _too_thin(self, wanted: int) -> tuple[Verdict, list[str], list[str]]:
-        """What it means that the clicks ask for a larger dimension than is identified."""
+        """The answer where the clicks ask for a larger dimension than is identified."""
         found = self.supported
         answer = [
             f"but the clicks ask for dimension {wanted}: different biases, with different orders of the documents, "
@@ -164,7 +165,7 @@ class Linkage:
         return Verdict.CAREFUL if self.features else Verdict.BAD, answer, advice
 
     def _ends(self, link: Link, between: str = " with ") -> str:
-        return f"{self.whole.names[link.first]}{between}{self.whole.names[link.second]}"
+        return self._pairs([(link.first, link.second)], between)[0]
 
     def _window(self, values: tuple[int, ...]) -> str:
         names = [self.whole.names[value] for value in values]
@@ -195,7 +196,7 @@ class Linkage:
         ]
         return Verdict.CAREFUL if self.features else Verdict.BAD, answer, advice
 
-    def _pairs(self, pairs: tuple[tuple[int, int], ...], between: str) -> list[str]:
+    def _pairs(self, pairs: Sequence[tuple[int, int]], between: str) -> list[str]:
         return [f"{self.whole.names[a]}{between}{self.whole.names[b]}" for a, b in pairs]
 
     def _numbers(self, wanted: int) -> dict[str, Any]:
@@ -216,12 +217,9 @@ class Linkage:
             "merges": self._pairs(graph.merges(), " with "),
             "links": [
                 {
+                    **vars(link),
                     "first": graph.names[link.first],
                     "second": graph.names[link.second],
-                    "documents": link.documents,
-                    "strength": link.strength,
-                    "clicks": link.clicks,
-                    "bridge": link.bridge,
                     "dimension": self._limits.get(link),
                 }
                 for link in graph.backbone
@@ -248,7 +246,7 @@ class Linkage:
         if graph.backbone:
             rows = [
                 {
-                    "link": f"{graph.names[link.first]} - {graph.names[link.second]}",
+                    "link": self._ends(link, " - "),
                     "documents": f"{link.documents:,}",
                     "effective impressions": f"{link.strength:,.0f}",
                     "clicks": f"{link.clicks:,}",

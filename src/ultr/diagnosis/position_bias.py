@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -31,23 +32,26 @@ class PositionBias:
         return cls(bias_curves(log, samples=samples, seed=seed), log.position.levels)
 
     @property
+    def _usable(self) -> list[Curve]:
+        """The curves that tell position from relevance and could be estimated, the one to quote first."""
+        return [curve for curve in map(self.curves.of, BY_SWAPS) if curve.problem is None]
+
+    @property
     def best(self) -> Curve | None:
         """The curve to quote: of those that tell position from relevance, the first that can be estimated."""
-        return next((self.curves.of(name) for name in BY_SWAPS if self.curves.of(name).problem is None), None)
+        return next(iter(self._usable), None)
 
     def disagreement(self) -> tuple[str, str, int] | None:
         """The two estimators that differ most beyond their intervals, and at which position (from 0), if any do."""
-        usable = [self.curves.of(name) for name in BY_SWAPS if self.curves.of(name).problem is None]
         worst, found = APART, None
-        for number, one in enumerate(usable):
-            for other in usable[number + 1 :]:
-                # An interval that reaches 0 has too few clicks to differ from anything.
-                apart = ((one.low > other.high) | (other.low > one.high)) & (np.minimum(one.low, other.low) > 0)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    factor = np.where(apart, np.maximum(one.values / other.values, other.values / one.values), 1)
-                place = int(np.nanargmax(factor))
-                if factor[place] > worst:
-                    worst, found = float(factor[place]), (one.estimator, other.estimator, place)
+        for one, other in combinations(self._usable, 2):
+            # An interval that reaches 0 has too few clicks to differ from anything.
+            apart = ((one.low > other.high) | (other.low > one.high)) & (np.minimum(one.low, other.low) > 0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                factor = np.where(apart, np.maximum(one.values / other.values, other.values / one.values), 1)
+            place = int(np.nanargmax(factor))
+            if factor[place] > worst:
+                worst, found = float(factor[place]), (one.estimator, other.estimator, place)
         return found
 
     def finding(self) -> Finding:
@@ -56,13 +60,8 @@ class PositionBias:
         numbers = {
             "resampled": f"{self.curves.count:,} {self.curves.units}",
             "curves": {
-                curve.estimator: {
-                    "values": curve.values.tolist(),
-                    "low": curve.low.tolist(),
-                    "high": curve.high.tolist(),
-                    "failed": curve.failed,
-                    "problem": curve.problem,
-                }
+                curve.estimator: {name: getattr(curve, name).tolist() for name in ("values", "low", "high")}
+                | {"failed": curve.failed, "problem": curve.problem}
                 for curve in self.curves.curves
             },
         }
@@ -83,7 +82,7 @@ class PositionBias:
         differ = self.disagreement()
         if differ is None:
             return Finding(name, question, Verdict.GOOD, sentences([said, "the estimators agree"]), "", numbers, tables)
-        one, other, place = (self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2])
+        one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
             f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "

@@ -10,6 +10,7 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.totals import Totals
 from ultr.metrics.query_bootstrap import units_of
 from ultr.pages import Table
 
@@ -33,36 +34,28 @@ class Rates:
     @property
     def values(self) -> Doubles:
         """[cells]; NaN where nothing was shown."""
-        unknown = np.full(len(self.clicks), np.nan)
-        rates: Doubles = np.divide(self.clicks, self.impressions, out=unknown, where=self.impressions > 0)
-        return rates
+        return Totals(self.impressions.astype(np.float64), self.clicks.astype(np.float64)).rates
 
     @property
     def band(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Values, low and high."""
+        """The rates with the low and high ends of their intervals."""
         return self.values, self.low, self.high
 
     def table(self, title: str, column: str, names: Sequence[str]) -> Table:
         """A row for each cell that was shown, by its name."""
         cells = {
-            name: (
-                f"{self.impressions[i]:,}",
-                f"{self.clicks[i]:,}",
-                *(f"{bound[i]:.4f}" for bound in self.band),
-            )
+            name: (f"{self.impressions[i]:,}", f"{self.clicks[i]:,}", *(f"{bound[i]:.4f}" for bound in self.band))
             for i, name in enumerate(names)
             if self.impressions[i]
         }
         return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"))
 
     def as_json(self) -> dict[str, list[float]]:
-        """Every cell."""
+        """The numbers of every cell."""
+        columns = ("impressions", "clicks", "rate", "low", "high")
         return {
-            "impressions": self.impressions.tolist(),
-            "clicks": self.clicks.tolist(),
-            "rate": self.values.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
+            name: values.tolist()
+            for name, values in zip(columns, (self.impressions, self.clicks, *self.band), strict=True)
         }
 
 

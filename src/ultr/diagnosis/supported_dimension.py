@@ -32,7 +32,7 @@ class SupportedDimension:
     dimension: int
     """0 if the values are not linked, or there is only one."""
     affine: bool
-    """Whether trust bias, alpha g + beta at each value, is identified: two documents on each link are enough for it."""
+    """True if trust bias, alpha g + beta at each value, is identified: two documents on each link are enough for it."""
     cuts: tuple[Cut, ...]
     """One for each link that holds a connected graph together, from the weakest."""
 
@@ -53,7 +53,7 @@ class SupportedDimension:
 
     @property
     def exact(self) -> bool:
-        """Whether no larger dimension is identified; else it was not looked for, or not with all documents."""
+        """True if no larger dimension is identified; else it was not looked for, or not with all documents."""
         values = len(self.graph.names)
         return self.dimension == values - 1 or (
             self.sets.complete and self.dimension < min(LARGEST, MOST_UNKNOWNS // values)

@@ -1,4 +1,4 @@
-"""Whether one propensity for each position describes the clicks of a log, which counterfactual values rest on."""
+"""The assumption of counterfactual values: one propensity for each position describes the clicks of a log."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ SAMPLES = 99
 
 @dataclass(frozen=True)
 class Assumption:
-    """What the log itself says about one propensity for each position."""
+    """The log's own evidence for or against one propensity for each position."""
 
     rejected: bool | None
-    """Whether positions bias documents in more than one way; None where that cannot be tested."""
+    """True if positions bias documents in more than one way; None where that cannot be tested."""
     p_value: float | None
     sentence: str
 
     @classmethod
     def of_log(cls, log: ClickLog, *, seed: int = 0) -> Assumption:
-        """What `ultr.bias.scalar_test` says by clicks alone, as all else in a comparison is."""
+        """The result of `ultr.bias.scalar_test` by clicks alone, as all else in a comparison is."""
         return cls.of_test(scalar_test(log, samples=SAMPLES, seed=seed))
 
     @classmethod
     def of_test(cls, found: ScalarTest) -> Assumption:
-        """What a test says that has been made already."""
+        """The result of a test that has been made already."""
         if found.test is None:
             problem = (found.reason or "").partition(";")[0]
             unknown = f"Whether one propensity for each position describes these clicks cannot be tested: {problem}."

@@ -1,4 +1,4 @@
-"""Which of two rankers is better, by a click log alone, and whether that can be told at all.
+"""A comparison of two rankers by a click log alone, which also says when they cannot be compared.
 
 Two questions are answered apart. The counterfactual value says which one *ranks* better, as far as the position-based
 model holds and the propensities are known. The likelihood of the log's clicks says which one *predicts clicks* better,
@@ -7,7 +7,7 @@ which needs neither, but does not prove a better ranking: a model may predict cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -48,7 +48,7 @@ QUESTIONS = {
     "likelihood": "predicts clicks and skips better than {a}",
     "list_likelihood": "predicts which of a list is clicked better than {a}",
 }
-"""What each answer of a comparison is about, the second ranker being the subject."""
+"""The claim that each answer of a comparison is about, the second ranker being the subject."""
 
 Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 """A ranker's placements, one for each part of a log."""
@@ -56,7 +56,7 @@ Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 
 @dataclass(frozen=True)
 class Answer:
-    """A plain answer, why, and the number behind it."""
+    """A plain answer with its reason and the number behind it."""
 
     verdict: str
     """`... is better`, or `cannot tell`."""
@@ -64,12 +64,12 @@ class Answer:
     winner: str | None = None
     """The name of the better one."""
     difference: Interval | None = None
-    """How much higher the first one is, with its interval; None where there is nothing to compare."""
+    """The lead of the first one, with its interval; None where there is nothing to compare."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Whether the second of two rankers is better than the first, and than what the log has already."""
+    """Answers on whether the second of two rankers is better than the first, and than what the log has already."""
 
     value: Answer
     """By counterfactual value: the second ranker against the first."""
@@ -86,7 +86,7 @@ class Comparison:
     propensities: Doubles | None
     """[positions], those that the values are built on; None where they are not identified."""
     assumption: Assumption
-    """Whether one propensity for each position describes the log at all."""
+    """The test of whether one propensity for each position describes the log at all."""
     unseen: UnseenPart
     """The part of the log that the rankers were compared on, with what must be said about it."""
 
@@ -109,7 +109,9 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
 ) -> Comparison:
-    """Is ranker `b` better than `a`, and than raw clicks? By the part of `log` that neither was trained on.
+    """Answer whether ranker `b` is better than `a` and than raw clicks, by the part of `log` unseen by both.
+
+    A part is unseen by a ranker that was not trained on it.
 
     Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
@@ -126,12 +128,21 @@ def compare(
     if names[0] == names[1]:
         raise OptionError(f"the two rankers need different names, got {names[0]!r} twice")
     swaps = log if swaps is None else swaps
-    unseen = unseen_part(dict(zip(names, (a, b), strict=True)), log).warn() if unseen is None else unseen
+    rankers = dict(zip(names, (a, b), strict=True))
+    unseen = unseen_part(rankers, log).warn() if unseen is None else unseen
     log = unseen.log
-    _check(a, b, log)
+    if not log.clicks.any():
+        raise DataError("the log has no click, so there is nothing to compare rankers by")
+    for ranker in rankers.values():
+        known_names = tuple(getattr(getattr(ranker, "ranker_", ranker), "feature_names", log.feature_names))
+        if known_names != tuple(log.feature_names):
+            raise DataError(
+                f"a ranker knows {len(known_names)} features, the log has {len(log.feature_names)} or other names for "
+                "them; compare on a log with the features that both were trained for"
+            )
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
-    likelihoods = _likelihood_answers(a, b, log, names=names, level=level, seed=seed)
+    likelihoods = _likelihood_answers(rankers, log, level=level, seed=seed)
     known: Doubles | ResampledPropensities
     try:
         if propensities is None:
@@ -145,16 +156,13 @@ def compare(
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
-    trial = _Trial(log, valuation, known, level=level, seed=seed)
+    trial = Trial(log, valuation, known, level=level, seed=seed)
     evidence = Evidence.of(log, candidates)
-    rankings: dict[str, Valued] = {
-        name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in zip(names, (a, b), strict=True)
-    }
+    rankings: dict[str, Valued] = {name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in rankers.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
     first, second = names
     try:
-        beside_raw = _beside_raw_clicks(b, log, candidates, name=second, seed=seed)
-        against_raw = trial.answer(beside_raw, second, RAW_CLICKS)
+        against_raw = trial.answer(_beside_raw_clicks(b, log, candidates, name=second, seed=seed), second, RAW_CLICKS)
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
     return Comparison(
@@ -170,31 +178,56 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """How two rankers are compared by their values."""
+class Trial:
+    """A comparison of rankers by their values on one log."""
 
     log: ClickLog
     valuation: Valuation
     propensities: Doubles | ResampledPropensities
-    level: float
-    seed: int
+    """Those of the valuation, with their resamples where there are some."""
+    level: float = 0.95
+    seed: int = 0
 
     def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
-        """Whether the first is better than the second."""
-        difference = value_difference(
-            rankings[first],
-            rankings[second],
-            self.log,
-            valuation=self.valuation,
-            propensities=self.propensities,
-            level=self.level,
-            seed=self.seed,
-        )
+        """The answer on whether the first is better than the second."""
+        difference = self.difference(rankings[first], rankings[second])
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=difference)
         what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
         return _judge(difference, first, second, what=f"the difference in {what}", level=self.level)
+
+    def difference(self, first: Valued, second: Valued) -> Interval:
+        """The value of the first placements less that of the second, with its bootstrap interval over queries.
+
+        Where the propensities come with their resamples, each draw of queries is valued by those of that draw.
+        """
+        parts = list(zip(first, second, strict=True))
+        totals, bases = np.zeros(len(self.log.query_ids)), np.zeros(len(self.log.query_ids))
+        for (placement, evidence), (other, _) in parts:
+            value, base = self.valuation.of(placement, evidence), self.valuation.of(other, evidence)
+            totals[evidence.query_numbers] += value.totals - base.totals
+            bases[evidence.query_numbers] += value.bases
+        queries = np.unique(self.log.queries)
+        if not isinstance(self.propensities, ResampledPropensities):
+            return bootstrap_ratio(totals[queries], bases[queries], level=self.level, seed=self.seed)
+        drawn = [replace(self.valuation, propensities=theta) for theta in self.propensities.draws]
+        above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
+        for (placement, evidence), (other, _) in parts:
+            # Candidates without a click are worth nothing, unless a model says what they are worth.
+            for part in evidence.parts(clicked=self.valuation.relevance is None):
+                groups = self.propensities.groups[evidence.query_numbers[part.queries]]
+                ours, theirs = placement.weights(part), other.weights(part)
+                for draw, by_draw in enumerate(drawn):
+                    by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
+                    lead = ours(by_rank) - theirs(by_rank)
+                    times = self.propensities.counts[draw][groups]
+                    above[draw] += times @ part.total(lead * found)
+                    below[draw] += times @ (
+                        part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
+                    )
+        low, high = percentiles(above[below > 0] / below[below > 0], self.level)
+        return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
     def _weakness(self, rankings: dict[str, Valued]) -> str | None:
         queries = len(np.unique(self.log.queries))
@@ -222,58 +255,6 @@ class _Trial:
         return None
 
 
-def value_difference(
-    first: Valued,
-    second: Valued,
-    log: ClickLog,
-    *,
-    valuation: Valuation,
-    propensities: Doubles | ResampledPropensities,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """How much more the first placements are worth than the second, with its bootstrap interval over queries.
-
-    Where the propensities come with their resamples, each draw of queries is valued by the propensities of that draw.
-    """
-    parts = list(zip(first, second, strict=True))
-    totals, bases = np.zeros(len(log.query_ids)), np.zeros(len(log.query_ids))
-    for (placement, evidence), (other, _) in parts:
-        value, base = valuation.of(placement, evidence), valuation.of(other, evidence)
-        totals[evidence.query_numbers] += value.totals - base.totals
-        bases[evidence.query_numbers] += value.bases
-    queries = np.unique(log.queries)
-    if not isinstance(propensities, ResampledPropensities):
-        return bootstrap_ratio(totals[queries], bases[queries], level=level, seed=seed)
-    drawn = [replace(valuation, propensities=theta) for theta in propensities.draws]
-    above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
-    for (placement, evidence), (other, _) in parts:
-        # Candidates without a click are worth nothing, unless a model says what they are worth.
-        for part in evidence.parts(clicked=valuation.relevance is None):
-            groups = propensities.groups[evidence.query_numbers[part.queries]]
-            ours, theirs = placement.weights(part), other.weights(part)
-            for draw, by_draw in enumerate(drawn):
-                by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
-                lead = ours(by_rank) - theirs(by_rank)
-                times = propensities.counts[draw][groups]
-                above[draw] += times @ part.total(lead * found)
-                below[draw] += times @ (part.total(found) if by_draw.normalised else evidence.impressions[part.queries])
-    low, high = percentiles(above[below > 0] / below[below > 0], level)
-    return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
-
-
-def _check(a: RankerLike, b: RankerLike, log: ClickLog) -> None:
-    if not log.clicks.any():
-        raise DataError("the log has no click, so there is nothing to compare rankers by")
-    for ranker in (a, b):
-        names = tuple(getattr(getattr(ranker, "ranker_", ranker), "feature_names", log.feature_names))
-        if names != tuple(log.feature_names):
-            raise DataError(
-                f"a ranker knows {len(names)} features, the log has {len(log.feature_names)} or other names for them; "
-                "compare on a log with the features that both were trained for"
-            )
-
-
 def _beside_raw_clicks(
     ranker: RankerLike, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
 ) -> dict[str, Valued]:
@@ -299,31 +280,28 @@ def _beside_raw_clicks(
     return {name: rankers, RAW_CLICKS: raw}
 
 
-def _likelihood_answers(
-    a: Any, b: Any, log: ClickLog, *, names: tuple[str, str], level: float, seed: int
-) -> tuple[Answer, Answer]:
-    """Which one predicts the log's clicks better: clicks and skips one by one, and clicks among their lists."""
-    first, second = names
-    fits = []
-    for name, ranker in zip(names, (a, b), strict=True):
+def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, *, level: float, seed: int) -> tuple[Answer, Answer]:
+    """Answers on who predicts the log's clicks better: clicks and skips one by one, and clicks among their lists."""
+    fits = {}
+    for name, ranker in rankers.items():
         if not hasattr(ranker, "click_shares"):
-            unknown = Answer(CANNOT_TELL, f"{name} does not predict clicks")
-            return unknown, unknown
+            return (Answer(CANNOT_TELL, f"{name} does not predict clicks"),) * 2
         try:
-            fits.append(QueryLikelihoods.of(ranker, log))
+            fits[name] = QueryLikelihoods.of(ranker, log)
         except (OptionError, DataError) as error:
-            unknown = Answer(CANNOT_TELL, f"{name} does not predict these clicks: {error}")
-            return unknown, unknown
-    by_document = fits[1].against(fits[0], level=level, seed=seed)
-    by_list = fits[1].against_in_lists(fits[0], level=level, seed=seed)
+            return (Answer(CANNOT_TELL, f"{name} does not predict these clicks: {error}"),) * 2
+    (first, theirs), (second, ours) = fits.items()
+    what = "the difference in log-likelihood of a click"
+    by_document = ours.against(theirs, level=level, seed=seed)
+    by_list = ours.against_in_lists(theirs, level=level, seed=seed)
     return (
-        _judge(by_document, second, first, what="the difference in log-likelihood of a click or skip", level=level),
-        _judge(by_list, second, first, what="the difference in log-likelihood of a click among its list", level=level),
+        _judge(by_document, second, first, what=f"{what} or skip", level=level),
+        _judge(by_list, second, first, what=f"{what} among its list", level=level),
     )
 
 
 def _judge(difference: Interval, first: str, second: str, *, what: str, level: float) -> Answer:
-    """Whether the interval of the first one's lead leaves a doubt."""
+    """The answer that the interval of the first one's lead gives."""
     numbers = f"{difference.mean:+.4f}, {level:.0%} interval {difference.low:+.4f} to {difference.high:+.4f}"
     if difference.low > 0 or difference.high < 0:
         winner = first if difference.low > 0 else second

@@ -1,4 +1,4 @@
-"""What a ranker would be worth to the users of a log that another ranker collected.
+"""The value that a ranker would have for the users of a log that another ranker collected.
 
 Under the position-based model a document d of a query is clicked with probability theta_p gamma_d: examination of its
 position times relevance. The value of a ranker that puts d at rank k(d) is the mean over the log's impressions of
@@ -61,9 +61,9 @@ class CounterfactualValue:
     bases: Doubles
     """[queries], the impressions of the query (self-normalised: the relevance found)."""
     clicks: float
-    """How many clicks of the log the value rests on: those on documents with a rank that counts."""
+    """The clicks of the log that the value rests on: those on documents with a rank that counts."""
     effective_clicks: float
-    """How many clicks of equal weight would be as sure: (sum of w)^2 / sum of w^2 over the clicks."""
+    """The number of clicks of equal weight that would be as sure: (sum of w)^2 / sum of w^2 over the clicks."""
     clipped: float
     """The share of the clicks' weight that clipping took away: this much relevance is missing (`ips`)."""
     unsupported: float
@@ -81,7 +81,7 @@ class CounterfactualValue:
     def against(
         self, other: CounterfactualValue, *, level: float = 0.95, samples: int = 2_000, seed: int = 0
     ) -> Interval:
-        """How much higher this value is than the other's on the same queries, with its bootstrap interval."""
+        """The lead of this value over the other's on the same queries, with its bootstrap interval."""
         if self.bases.shape != other.bases.shape or not np.allclose(self.bases, other.bases):
             raise DataError("two values can only be compared on the same log, candidates, propensities and weighting")
         return bootstrap_ratio(self.totals - other.totals, self.bases, level=level, samples=samples, seed=seed)
@@ -89,7 +89,7 @@ class CounterfactualValue:
 
 @dataclass(frozen=True, eq=False)
 class Valuation:
-    """How values are estimated; the formulas are at the head of this module."""
+    """The options of an estimate of values; the formulas are at the head of this module."""
 
     propensities: Sequence[float] | Doubles
     """Examination by position from the first, in any unit; `dcg` values come in its inverse."""
@@ -102,7 +102,7 @@ class Valuation:
     smallest: float = 0.01
     """tau as a share of the highest propensity: documents that were examined less get no higher weight than that."""
     relevance: Doubles | None = None
-    """For doubly-robust: g of each row of the log's features, so that theta g is the probability of a click."""
+    """The g of doubly-robust for each row of the features, so that theta g is the probability of a click."""
 
     def __post_init__(self) -> None:
         checks.one_of("weighting", self.weighting, WEIGHTINGS)
@@ -120,7 +120,7 @@ class Valuation:
 
     @property
     def normalised(self) -> bool:
-        """Whether values are over the relevance found, not over impressions."""
+        """True if values are over the relevance found, not over impressions."""
         return self.weighting == SELF_NORMALISED
 
     def rank_weights(self) -> Doubles:
@@ -200,7 +200,7 @@ def counterfactual_value(
     smallest: float = 0.01,
     relevance: Doubles | None = None,
 ) -> CounterfactualValue:
-    """What a ranker would be worth to the users of a log, by the formulas at the head of this module.
+    """The value that a ranker would have for the users of a log, by the formulas at the head of this module.
 
     It ranks the documents that the log showed for each query, or else the `candidates`, on the part of the log that it
     was not trained on. Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.

@@ -1,4 +1,4 @@
-"""What a log says about each document that a ranker may choose for a query."""
+"""The evidence of a log on each document that a ranker may choose for a query."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class EvidencePart:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """How often each candidate of each query in a log was shown at each position, and clicked."""
+    """The counts of a log: how often each candidate of each query was shown at each position, and clicked."""
 
     features: Floats
     """[documents, features] of the log."""
@@ -92,7 +92,7 @@ class Evidence:
     impressions: Doubles
     """[queries]."""
     cells: Cells
-    """Where candidates were shown: the `documents` of these cells are numbers of candidates."""
+    """The cells in which candidates were shown; their `documents` are numbers of candidates."""
 
     @classmethod
     def of(cls, log: ClickLog, candidates: Candidates | None = None) -> Evidence:
@@ -116,7 +116,7 @@ class Evidence:
 
     @property
     def positions(self) -> int:
-        """How many positions the log knows."""
+        """The number of positions that the log knows."""
         return self.cells.count
 
     def parts(self, *, clicked: bool = False) -> Iterator[EvidencePart]:
@@ -178,5 +178,5 @@ def _numbered(cells: Cells, documents: Integers, queries: Integers, offsets: Int
 
 
 def _ascending(numbers: Integers) -> bool:
-    """Whether each number is above the one before."""
+    """True if each number is above the one before."""
     return all((numbers[1:][part] > numbers[:-1][part]).all() for part in ragged.slices(max(len(numbers) - 1, 0)))

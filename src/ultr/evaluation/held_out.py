@@ -31,7 +31,7 @@ class ClickPredictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ClickFit:
-    """How well predicted clicks fit held-out ones."""
+    """The fit of predicted clicks to held-out ones."""
 
     list_log_likelihood: float
     """Mean log-probability of a click among the documents of its list."""
@@ -44,7 +44,7 @@ class ClickFit:
 
 
 def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | None = None) -> ClickFit:
-    """How well a ranker predicts the clicks of the part of a log that it was not trained on.
+    """Measure how well a ranker predicts the clicks of the part of a log that it was not trained on.
 
     Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why. `unseen` is for those who
     have looked for that part already.
@@ -78,7 +78,7 @@ def _filled(log: ClickLog) -> Iterator[ragged.Span]:
 
 @dataclass(frozen=True, eq=False)
 class QueryLikelihoods:
-    """How well predicted clicks fit held-out ones, query by query, so that two rankers can be compared."""
+    """The fit of predicted clicks to held-out ones, query by query, so that two rankers can be compared."""
 
     totals: Doubles
     """[queries], the log-likelihood of all clicks and skips on shown documents."""
@@ -104,9 +104,9 @@ class QueryLikelihoods:
         return cls(fits[0], shown, fits[1], clicked)
 
     def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
-        """How much likelier clicks and skips are by this ranker than by the other, a shown document."""
+        """The lead of this ranker over the other in log-likelihood of clicks and skips, a shown document."""
         return bootstrap_ratio(self.totals - other.totals, self.shown, level=level, seed=seed)
 
     def against_in_lists(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
-        """How much likelier a click is among its list by this ranker than by the other."""
+        """The lead of this ranker over the other in log-likelihood of a click among its list."""
         return bootstrap_ratio(self.list_totals - other.list_totals, self.clicks, level=level, seed=seed)

@@ -40,7 +40,7 @@ class Evaluation:
         return bootstrap_interval(self.values[measure], level=level)
 
     def against(self, other: Evaluation, measure: str) -> PairedTest:
-        """How much higher this ranker's value is than the other's on the same queries, and whether by chance."""
+        """The lead of this ranker's value over the other's on the same queries, tested against chance."""
         return paired_test(self.values[measure], other.values[measure])
 
 

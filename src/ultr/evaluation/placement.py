@@ -1,4 +1,4 @@
-"""Where candidates are put, by a ranker or by a log."""
+"""The places that a ranker or a log gives to candidates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _VALUES = 2**22
 
 
 class Placement(Protocol):
-    """Where candidates are put."""
+    """The places of candidates."""
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """From the weight of each rank, the mean weight of the ranks that each candidate of the part gets."""
+        """A function that takes the weight of each rank and gives each candidate the mean weight of its ranks."""
         ...
 
 

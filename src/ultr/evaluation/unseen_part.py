@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ OTHER_DATA, UNCLEAR = "other data", "unclear"
 
 @dataclass(frozen=True, eq=False)
 class UnseenPart:
-    """What rankers can be measured on, and what must be said about it."""
+    """The part of a log that rankers can be measured on, and what must be said about it."""
 
     log: ClickLog
     name: str
@@ -31,7 +32,7 @@ class UnseenPart:
     warnings: tuple[str, ...] = ()
     """Reasons why numbers measured on it are or may be too good."""
     notes: tuple[str, ...] = ()
-    """What else must be known to read such numbers."""
+    """Further facts that a reader of such numbers must know."""
 
     def warn(self) -> UnseenPart:
         """Give every warning as a `SeenDataWarning`."""
@@ -70,29 +71,31 @@ def unseen_part(rankers: Mapping[str, object], log: ClickLog) -> UnseenPart:
     traces = {
         name: [reading.trace(data) for data in record.data] for name, record in records.items() if record is not None
     }
-    by_relation = {
-        relation: [name for name, several in traces.items() if any(trace.relation == relation for trace in several)]
+    unclear, other = (
+        [name for name, several in traces.items() if any(trace.relation == relation for trace in several)]
         for relation in (UNCLEAR, OTHER_DATA)
-    }
-    seen = [name for name, several in traces.items() if any(not trace.states.any() for trace in several)]
-    states = _common(trace.states for several in traces.values() for trace in several)
-    cuts = {trace.cuts for several in traces.values() for trace in several}
-    part = None if seen else reading.part(states, cuts)
-    exact = [name for name in traces if not any(name in names for names in by_relation.values())]
-    reservations = _reservations(
-        seen=seen,
-        left=part is not None,
-        unclear=by_relation[UNCLEAR],
-        unknown=[name for name, record in records.items() if record is None],
-        count=len(rankers),
     )
-    notes = [_OTHER.format(names=_were(names))] if (names := by_relation[OTHER_DATA]) else []
+    seen = [name for name, several in traces.items() if any(not trace.states.any() for trace in several)]
+    unknown = [name for name, record in records.items() if record is None]
+    states, cuts = np.full(log.lists, UNSEEN), set()
+    for trace in (trace for several in traces.values() for trace in several):
+        # Of a list that two splits by page cut differently, nothing is left.
+        both = np.where((states == UNSEEN) | (states == trace.states), trace.states, SEEN)
+        states = np.where(trace.states == UNSEEN, states, both)
+        cuts.add(trace.cuts)
+    part = None if seen else reading.part(states, cuts)
+    said = ((_SEEN, seen), (_UNCLEAR, unclear), (_UNKNOWN, unknown))
+    warned = [sentence.format(names=_were(names)) for sentence, names in said if names]
+    if part is None and not seen:
+        warned.insert(0, _NOTHING_LEFT.format(none=_none(len(rankers))))
+    notes = [_OTHER.format(names=_were(other))] if other else []
     if part is None:
-        return UnseenPart(log, f"all {_queries(log)} of the log", tuple(reservations), tuple(notes))
+        return UnseenPart(log, f"all {_queries(log)} of the log", tuple(warned), tuple(notes))
     chosen = [name for name, record in records.items() if record and reading.overlaps(record.validation, states)]
     if chosen:
         notes.append(_CHOSEN.format(names=_and(chosen)))
-    return UnseenPart(part, _name(part, log, exact, len(rankers), cuts), tuple(reservations), tuple(notes))
+    exact = [name for name in traces if name not in (*unclear, *other)]
+    return UnseenPart(part, _name(part, log, exact, len(rankers), cuts), tuple(warned), tuple(notes))
 
 
 _SEEN = "{names} trained on this log, so numbers measured on it are too good; use another log"
@@ -115,19 +118,6 @@ _OTHER = (
 _CHOSEN = "clicks of this part chose the weights of {names}, so numbers may be a little too good"
 
 
-def _reservations(
-    *, seen: Sequence[str], left: bool, unclear: Sequence[str], unknown: Sequence[str], count: int
-) -> Iterable[str]:
-    if seen:
-        yield _SEEN.format(names=_were(seen))
-    elif not left:
-        yield _NOTHING_LEFT.format(none=_none(count))
-    if unclear:
-        yield _UNCLEAR.format(names=_were(unclear))
-    if unknown:
-        yield _UNKNOWN.format(names=_were(unknown))
-
-
 def _name(part: ClickLog, log: ClickLog, exact: Sequence[str], count: int, cuts: Collection[Sequence[Split]]) -> str:
     """A phrase for the part that some of the rankers were certainly not trained on."""
     kinds = {(cut.by, cut.part) for several in cuts for cut in several}
@@ -142,9 +132,8 @@ def _name(part: ClickLog, log: ClickLog, exact: Sequence[str], count: int, cuts:
     return f"the {what} of the log that {none} trained on"
 
 
-@dataclass(frozen=True, eq=False)
-class _Trace:
-    """What the lineage of some training data says about the lists of a log."""
+class _Trace(NamedTuple):
+    """The states of the lists of a log, by the lineage of some training data."""
 
     states: Integers
     cuts: tuple[Split, ...] = ()
@@ -159,11 +148,11 @@ class _Reading:
     log: ClickLog
     versions: dict[str, ClickLog]
     pages: dict[Split, tuple[Integers, Integers]] = field(default_factory=dict)
-    """For each split by page, the impressions of each list and the clicks of each row that are not trained on."""
+    """The impressions of each list and the clicks of each row that a split by page keeps from training."""
     traces: dict[Lineage, _Trace] = field(default_factory=dict)
 
     def trace(self, data: Lineage) -> _Trace:
-        """What is known of the log, given that a ranker was trained on these data."""
+        """Say what is known of the log, given that a ranker was trained on these data."""
         if data not in self.traces:
             self.traces[data] = self._trace(data)
         return self.traces[data]
@@ -184,16 +173,25 @@ class _Reading:
         return _Trace(unseen, relation=UNCLEAR)
 
     def _cut_again(self, data: Lineage, cuts: Sequence[Split]) -> _Trace:
-        """Make the recorded cuts again, as far as they can be, and see what falls off."""
-        made = _repeatable(cuts)
+        """Make the recorded cuts again, as far as they can be, and see what falls off.
+
+        A selection, or pages out of pages, only their maker knows. What the cuts before it give holds the training data
+        and perhaps more, so what falls off is unseen in any case.
+        """
+        made: list[Split] = []
         part = self.versions[cuts[0].parent] if cuts else self.log
         numbers, states = np.arange(self.log.lists), np.full(self.log.lists, SEEN)
-        for cut in made:
+        for cut in cuts:
+            if cut.by == "selection" or (cut.by == "page" and any(earlier.by == "page" for earlier in made)):
+                break
+            made.append(cut)
             if cut.by == "page":
                 aside, left, taken = pages_held_out(part, cut.share, seed=cut.seed)
                 kept, held = (part.impressions - aside, left), (aside, taken)
                 inner, outer = (kept, held) if cut.part == "kept" else (held, kept)
-                self._keep_pages(cut, numbers, *outer)
+                whole = np.zeros_like(self.log.impressions), np.zeros_like(self.log.clicks)
+                whole[0][numbers], whole[1][ragged.rows_of(numbers, self.log.offsets)] = outer
+                self.pages.setdefault(cut, whole)
                 states[numbers] = 2 + list(self.pages).index(cut)
                 inside, part = inner[0] > 0, with_counts(part, *inner, ())
             else:
@@ -206,16 +204,11 @@ class _Reading:
         expected = [*(cut.parent for cut in cuts), data.fingerprint][len(made)]
         if made and part.fingerprint() != expected:
             return _Trace(np.full(self.log.lists, UNSEEN), relation=UNCLEAR)
-        return _Trace(states, made)
+        return _Trace(states, tuple(made))
 
-    def _keep_pages(self, cut: Split, lists: Integers, impressions: Integers, clicks: Integers) -> None:
-        whole = np.zeros_like(self.log.impressions), np.zeros_like(self.log.clicks)
-        whole[0][lists], whole[1][ragged.rows_of(lists, self.log.offsets)] = impressions, clicks
-        self.pages.setdefault(cut, whole)
-
-    def part(self, states: Integers | None, cuts: Collection[tuple[Split, ...]]) -> ClickLog | None:
+    def part(self, states: Integers, cuts: Collection[tuple[Split, ...]]) -> ClickLog | None:
         """The part of the log with these states, which has its record where one cut gave it; None if it is empty."""
-        if states is None or (states == UNSEEN).all():
+        if (states == UNSEEN).all():
             return self.log
         only = next(iter(cuts)) if len(cuts) == 1 else ()
         record = only[0].opposite if len(only) == 1 else Split(self.log.fingerprint(), "selection")
@@ -230,43 +223,17 @@ class _Reading:
         log = replace(self.log, pair_clicks=None)
         return with_counts(log, impressions, clicks, splits) if impressions.any() else None
 
-    def overlaps(self, data: Collection[Lineage], states: Integers | None) -> bool:
+    def overlaps(self, data: Collection[Lineage], states: Integers) -> bool:
         """True if it is recorded that these data share clicks with the part of the log that has these states."""
         traces = [trace for each in data if (trace := self.trace(each)).relation == "exact"]
-        wanted = np.full(self.log.lists, UNSEEN) if states is None else states
         # A list in a state of its own there has pages on both sides of a split that the other one does not know.
-        return any(((wanted != SEEN) & (trace.states != UNSEEN) & (trace.states != wanted)).any() for trace in traces)
-
-
-def _repeatable(cuts: Sequence[Split]) -> tuple[Split, ...]:
-    """The first cuts, up to what only its maker knows: a selection, or pages out of pages.
-
-    What they give holds the training data and perhaps more, so what falls off is unseen in any case.
-    """
-    made: list[Split] = []
-    for cut in cuts:
-        if cut.by == "selection" or (cut.by == "page" and any(earlier.by == "page" for earlier in made)):
-            break
-        made.append(cut)
-    return tuple(made)
+        return any(((states != SEEN) & (trace.states != UNSEEN) & (trace.states != states)).any() for trace in traces)
 
 
 def _versions(log: ClickLog) -> dict[str, ClickLog]:
     """The log by its fingerprint, also without its counts of pairs, since it must lose them to be split by page."""
     plain = log if log.pair_clicks is None else replace(log, pair_clicks=None)
     return {log.fingerprint(): log, plain.fingerprint(): plain}
-
-
-def _common(states: Iterable[Integers]) -> Integers | None:
-    """What none has seen; of a list that two splits by page cut differently, nothing is left."""
-    common: Integers | None = None
-    for each in states:
-        if common is None:
-            common = each
-            continue
-        other = np.where((common == UNSEEN) | (common == each), each, SEEN)
-        common = np.where(each == UNSEEN, common, other)
-    return common
 
 
 def _queries(log: ClickLog) -> str:

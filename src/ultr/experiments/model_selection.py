@@ -14,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
-from ultr.evaluation.comparison import value_difference
+from ultr.evaluation.comparison import Trial
 from ultr.evaluation.placement import Ranking
 from ultr.experiments.run import data_of
 from ultr.experiments.spec import Contender
@@ -152,9 +152,8 @@ def _verdicts(
         verdicts[LIKELIHOOD].append(_verdict(fits[first].against(fits[second])))
         verdicts[IN_LISTS].append(_verdict(fits[first].against_in_lists(fits[second])))
         if theta is not None:
-            valuation = Valuation(theta.estimate)
-            lead = value_difference(placed[first], placed[second], log, valuation=valuation, propensities=theta)
-            verdicts[VALUE].append(_verdict(lead))
+            trial = Trial(log, Valuation(theta.estimate), theta)
+            verdicts[VALUE].append(_verdict(trial.difference(placed[first], placed[second])))
     return verdicts
 
 

@@ -1,4 +1,4 @@
-"""How far two rankers order the same candidates alike."""
+"""The agreement of two rankers on the order of the same candidates."""
 
 from __future__ import annotations
 

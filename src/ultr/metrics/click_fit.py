@@ -1,4 +1,4 @@
-"""How well predicted clicks fit a held-out log.
+"""The fit of predicted clicks to a held-out log.
 
 The counts are those of a collapsed log: `clicks` out of `impressions` for each shown document, where the
 impressions of a list are repeated for each of its documents. A collapsed row gives the same value as its
@@ -21,7 +21,7 @@ Probabilities: TypeAlias = npt.NDArray[np.floating[Any]]
 CLIP = 1e-6
 """The smallest probability of a click or of no click that is believed."""
 _ROUNDING = 1e-4
-"""How far above 0 a log-softmax in float32 may end up."""
+"""A log-softmax in float32 may end up this far above 0."""
 
 
 def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> float:

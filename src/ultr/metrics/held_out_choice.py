@@ -1,4 +1,4 @@
-"""Which of several models of growing size to take, by how well they predict the same held-out clicks."""
+"""The choice among models of growing size, by how well they predict the same held-out clicks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ERRORS = 1.64
 
 @dataclass(frozen=True)
 class Lead:
-    """How much better one model is than another on the same queries, and the standard error of that."""
+    """The lead of one model over another on the same queries, and its standard error."""
 
     mean: float
     error: float
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether it is ahead by more than chance."""
+        """True if it is ahead by more than chance."""
         return self.mean > ERRORS * self.error
 
 
 def paired_lead(first: Doubles, second: Doubles, sizes: Doubles) -> Lead:
-    """How much higher `first` is than `second`, summed over queries of different sizes and divided by the sizes.
+    """The lead of `first` over `second`, summed over queries of different sizes and divided by the sizes.
 
     With d_q the difference of query q, n_q its size (such as its clicks) and r = sum d_q / sum n_q, the lead is r and
     its squared error

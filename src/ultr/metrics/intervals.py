@@ -1,4 +1,4 @@
-"""How sure a mean over queries is, and whether two rankers differ by more than chance."""
+"""Confidence intervals of means over queries, and a test of whether two rankers differ by more than chance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ultr.errors import DataError
 from ultr.seeding import generator
 
 _CHUNK = 2**22
-"""How many random numbers are held at once: 32 MB of indices, whatever the number of queries."""
+"""The most random numbers that are held at once: 32 MB of indices, whatever the number of queries."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,8 @@ def bootstrap_ratio(
         raise DataError(f"a ratio needs the same queries twice, got {len(numerators)} and {len(denominators)} values")
     if not (denominators >= 0).all() or not denominators.any():
         raise DataError("the denominators of a ratio must be at least 0, and one of them above it")
-    _check_bootstrap(numerators, level=level, samples=samples)
-    random = generator(seed, "bootstrap")
-    ratios = []
-    for rows in _chunks(samples, width=len(numerators)):
-        drawn = random.integers(len(numerators), size=(rows, len(numerators)))
-        below = denominators[drawn].sum(axis=1)
-        ratios.append(numerators[drawn].sum(axis=1)[below > 0] / below[below > 0])
-    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(numerators.sum() / denominators.sum()), float(low), float(high))
+    low, high = _bootstrap(numerators, denominators, level=level, samples=samples, seed=seed)
+    return Interval(float(numerators.sum() / denominators.sum()), low, high)
 
 
 def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 10_000, seed: int = 0) -> PairedTest:
@@ -113,25 +106,23 @@ def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 1
     return PairedTest(float(differences.mean()), low, high, (1 + extreme) / (1 + samples))
 
 
-def _bootstrap(values: Doubles, *, level: float, samples: int, seed: int) -> tuple[float, float]:
-    _check_bootstrap(values, level=level, samples=samples)
-    # Drawing queries gives the counts of a multinomial draw and is four times as fast.
-    random = generator(seed, "bootstrap")
-    means = np.concatenate(
-        [
-            values[random.integers(len(values), size=(rows, len(values)))].mean(axis=1)
-            for rows in _chunks(samples, width=len(values))
-        ]
-    )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def _check_bootstrap(values: Doubles, *, level: float, samples: int) -> None:
+def _bootstrap(
+    values: Doubles, denominators: Doubles | None = None, *, level: float, samples: int, seed: int
+) -> tuple[float, float]:
+    """The percentile interval of the mean of the values, or of their sum over that of the denominators."""
     checks.share("level", level)
     checks.integer("samples", samples, at_least=1)
     if not len(values):
         raise DataError("an interval needs at least one query with a value; check that relevant documents exist")
+    random = generator(seed, "bootstrap")
+    means = []
+    for rows in _chunks(samples, width=len(values)):
+        # Drawing queries gives the counts of a multinomial draw and is four times as fast.
+        drawn = random.integers(len(values), size=(rows, len(values)))
+        below = np.full(rows, float(len(values))) if denominators is None else denominators[drawn].sum(axis=1)
+        means.append(values[drawn].sum(axis=1)[below > 0] / below[below > 0])
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def _signs(count: int, *, samples: int, seed: int) -> Iterator[Mask]:

@@ -1,4 +1,4 @@
-"""What a measure is: a name and a cutoff, written `nDCG@10`, or a function of one's own."""
+"""Measures of rankings: a name and a cutoff, written `nDCG@10`, or a function of one's own."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Measure:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a better ranker has a higher value."""
+        """True if a better ranker has a higher value."""
         return bool(getattr(self._function(), "higher_is_better", True))
 
     def compute(self, scores: Scores, judged: JudgedLists) -> Doubles:

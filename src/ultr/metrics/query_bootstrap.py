@@ -1,4 +1,4 @@
-"""Resamples of the queries of a log: how sure a number is that all of them decide together."""
+"""Resamples of the queries of a log, for the interval of a number that all of them decide together."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class RankedLists:
         return np.bincount(self.lists, weights=values, minlength=self.queries).astype(np.float64, copy=False)
 
     def relevant_so_far(self) -> Integers:
-        """How many relevant documents the list has down to each rank."""
+        """The number of relevant documents that the list has down to each rank."""
         counts = np.concatenate([[0], np.cumsum(self.relevant)])
         so_far: Integers = counts[1:] - counts[self.offsets[:-1]][self.lists]
         return so_far
@@ -84,7 +84,7 @@ def rank_lists(scores: Scores, labels: Integers, offsets: Integers) -> RankedLis
 
 
 def ratio(numerators: Doubles, denominators: Doubles) -> Doubles:
-    """NaN where the denominator is 0: a query without a relevant document."""
+    """The ratios, NaN where the denominator is 0: a query without a relevant document."""
     ratios = np.full(len(numerators), np.nan)
     np.divide(numerators, denominators, out=ratios, where=denominators > 0)
     return ratios
