@@ -19,8 +19,7 @@ import torch
 
 from benchmarks.child import ONE_THREAD, measure
 from benchmarks.measurement import Measurement, write
-from benchmarks.training import BATCH, HIDDEN, random_log
-from ultr.relevance.recipe import RECIPES
+from benchmarks.training import BATCH, DEFAULT_BATCH, HIDDEN, random_log
 
 START, LISTS = 20, 180 * BATCH
 """Steps of the shorter training, and lists that the longer one learns from besides."""
@@ -61,7 +60,7 @@ class Workers:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, nargs="+", default=[700, 136])
-    parser.add_argument("--batches", type=int, nargs="+", default=[BATCH, RECIPES["fast"].batch_size])
+    parser.add_argument("--batches", type=int, nargs="+", default=[BATCH, DEFAULT_BATCH])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the numbers")

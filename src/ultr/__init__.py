@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ultr.preparation.log import prepare as prepare
     from ultr.preparation.log import read_log as read_log
     from ultr.relevance.mlp import MLP as MLP
+    from ultr.relevance.trees import Trees as Trees
     from ultr.simulation.log import simulate as simulate
 
 _HOMES = {
@@ -57,6 +58,7 @@ _HOMES = {
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
     "MLP": "ultr.relevance.mlp",
+    "Trees": "ultr.relevance.trees",
     "PairDebias": "ultr.methods.pair_debias",
     "Ranker": "ultr.methods.ranker",
     "RegressionEM": "ultr.methods.regression_em",

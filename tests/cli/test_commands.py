@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from ultr.bias import SwapTable, click_rate_propensities, pivot
 from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.methods import METHODS, ClickBaseline, load
 from ultr.methods.flat_options import types
-from ultr.relevance import MLP
+from ultr.relevance import MLP, Trees
 
 TINY = ["--set", "hidden=16", "--set", "base_hidden=8", "--set", "evaluate_every=10"]
 
@@ -118,6 +118,32 @@ def test_a_click_model_takes_its_options(tmp_path: Path) -> None:
     # With noise 1 every examined document is clicked, so the rates are those of the examination.
     written = ClickLog.load(tmp_path / "log")
     assert written.clicks[written.positions == 1].sum() / 3_000 == pytest.approx(0.68, abs=0.03)
+
+
+def test_trees_are_trained_evaluated_and_exported(log: Path, tmp_path: Path) -> None:
+    arguments = ["train", "click", "--relevance", "trees", "--log", log, "--steps", 4, "--set", "leaves=3"]
+    ultr(*arguments, "--out", tmp_path / "model")
+    ranker = load(tmp_path / "model")
+    assert ranker.options["relevance"] == asdict(Trees(rounds=4, leaves=3)) | {"kind": "trees"}
+    assert "nDCG@10" in ultr("evaluate", tmp_path / "model", "--data", "letor-like=60").stdout
+    ultr("export", tmp_path / "model", "--to", "onnx", "--out", tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--relevance", "tree"], "did you mean 'trees'"),
+        (["--set", "relevance=trees"], "give it by --relevance, not by --set"),
+        (["--set", "leaves=3"], "leaves"),
+        (["--relevance", "trees", "--set", "hidden=3"], "hidden"),
+    ],
+)
+def test_options_of_another_relevance_model_are_refused(
+    arguments: list[object], message: str, log: Path, tmp_path: Path
+) -> None:
+    error = ultr("train", "click", "--log", log, *arguments, "--out", tmp_path / "model", expect=2).stderr
+    assert message in error
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_dimension_is_chosen_and_the_candidates_are_shown(log: Path, tmp_path: Path) -> None:

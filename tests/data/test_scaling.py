@@ -36,9 +36,18 @@ def test_the_full_range_of_float32_does_not_overflow() -> None:
     np.testing.assert_allclose(FeatureScaling.fit(features).apply(features)[:, 0], [-1, 1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_values_that_are_not_finite_are_refused_with_their_column(bad: float) -> None:
-    with pytest.raises(DataError, match="feature column 2 holds NaN or infinite"):
+def test_missing_values_are_left_out_of_range_and_median() -> None:
+    features = np.array([[0, np.nan, 5], [4, np.nan, 5], [1, np.nan, np.nan]], dtype=np.float32)
+    features[2, 0] = np.nan
+    scaling = FeatureScaling.fit(features)
+    assert scaling.minimum.tolist() == [0, 0, 5]
+    assert scaling.maximum.tolist() == [4, 0, 5]
+    assert scaling.typical.tolist() == [2, 0, 5]
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinite_values_are_refused_with_their_column(bad: float) -> None:
+    with pytest.raises(DataError, match="feature column 2 holds infinite values"):
         FeatureScaling.fit(np.array([[0, bad], [1, 1]], dtype=np.float32))
 
 

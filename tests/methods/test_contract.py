@@ -10,10 +10,10 @@ import pytest
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.methods import METHODS, TwoTower
+from ultr.methods import METHODS, RegressionEM, TwoTower, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.relevance import MLP
-from ultr.testing.methods import MethodContract, small_log
+from ultr.testing.methods import MethodContract, TreesContract, small_log
 
 
 class _Contract(MethodContract):
@@ -34,6 +34,10 @@ class _Contract(MethodContract):
         "link": "softmax",
     }
 
+    def has_effect(self, option: str, method: type[Estimator]) -> bool:
+        """Vectors of their own are for trees."""
+        return option not in {"device", "vector_hidden", "vector_steps"}
+
     def data_for(self, option: str, method: type[Estimator]) -> ClickLog | JudgedLists:
         """Several bias factors, where an option is about how they are combined."""
         if option != "combine":
@@ -45,6 +49,29 @@ class _Contract(MethodContract):
 @pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
 class TestEveryMethod(_Contract):
     pass
+
+
+@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+class TestEveryMethodWithTrees(TreesContract, _Contract):
+    changes: ClassVar[dict[str, Any]] = _Contract.changes | {"vector_hidden": (4,), "vector_steps": 5}
+
+    def make(self, method: type[Estimator], **options: Any) -> Estimator:
+        # The vectors are learned by a network, in a moment.
+        short = {"vector_hidden": (8,), "vector_steps": 30} if method is Vectorization else {}
+        return super().make(method, **short | options)
+
+    def has_effect(self, option: str, method: type[Estimator]) -> bool:
+        # Trees have no base network. Where each document has a loss of its own, the curvature is exact, and nothing is
+        # drawn.
+        pointwise = method in {RegressionEM, TwoTower}
+        return option not in {"device", "schedule", "base_hidden", "base_steps", "base_penalty"} and not (
+            pointwise and option == "seed"
+        )
+
+    def test_separate_sessions_train_like_the_collapsed_log(self, method: type[Estimator]) -> None:
+        if method is Vectorization:
+            pytest.skip("a network learns its vectors, from batches of lists")
+        super().test_separate_sessions_train_like_the_collapsed_log(method)
 
 
 @pytest.mark.parametrize("method", [TwoTower], ids=["with dropout"])

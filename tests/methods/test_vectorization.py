@@ -80,6 +80,7 @@ def test_log_variances_of_any_size_give_a_finite_base_vector() -> None:
 def test_the_base_network_starts_at_the_distribution_of_observation_embeddings_in_the_log() -> None:
     model = Vectorization(relevance=MLP(hidden=(8,)), dimension=2, base_hidden=(6,)).build(5, [POSITION], seed=0)
     objective, base = model.objective.double(), model.by_name["base"]
+    assert isinstance(objective, VectorObjective)
     table = torch.tensor([[1.0, 3.0], [2.0, 3.0], [4.0, 7.0]], dtype=torch.float64)
     with torch.no_grad():
         objective.observation.tables[0][:3] = table
@@ -136,6 +137,7 @@ def test_in_the_joint_schedule_observation_waits_for_the_warm_up(
     model = ranker.build(64, factors_of(small_log), seed=0)
     objective = model.objective
     lists = ranker.training_lists(small_log, inputs_of(small_log.features))
+    assert isinstance(objective, VectorObjective)
     warm_up, joint = ranker.stages(objective, lists, 40)
     assert (warm_up.moves, warm_up.bias) == (("relevance",), ())
     assert (set(joint.moves), joint.bias) == ({"relevance", "base"}, (objective.observation,))

@@ -14,6 +14,7 @@ from ultr.data.click_log import BiasFactor, ClickLog, position_factor
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.factors import factors_of
+from ultr.methods.vectorization import VectorObjective
 from ultr.relevance import MLP, Inputs, Preprocessing
 from ultr.train.lists import TrainingLists, pad
 
@@ -68,6 +69,7 @@ def test_a_collapsed_row_and_its_separate_sessions_give_the_same_gradient() -> N
     )
     method = Vectorization(relevance=MLP(hidden=(8,)), dimension=3, base_hidden=(4,))
     model = method.build(6, factors_of(collapsed), seed=0)
+    assert isinstance(model.objective, VectorObjective)
     gradients = []
     for log in (collapsed, separate):
         lists = _lists(log)

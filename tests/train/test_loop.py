@@ -22,12 +22,13 @@ from ultr.methods.factors import factors_of
 from ultr.methods.flat_options import estimator
 from ultr.relevance import MLP, Documents, RelevanceModel
 from ultr.relevance.recipe import RECIPES
-from ultr.train import allocator, loop
+from ultr.train import allocator, sampled_steps
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
-from ultr.train.loop import LoopOptions, train, train_step
+from ultr.train.loop import LoopOptions, train
 from ultr.train.objective import ScalarObjective
 from ultr.train.ranking_model import RankingModel
+from ultr.train.sampled_steps import train_step
 from ultr.train.sampler import ListSampler
 from ultr.train.stage import Stage
 
@@ -112,7 +113,7 @@ def _noises(log: ClickLog, monkeypatch: pytest.MonkeyPatch, *, seed: int = 0) ->
         return 0.0
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "train_step", watched)
+        patch.setattr(sampled_steps, "train_step", watched)
         patch.setattr(ListSampler, "__call__", lambda *_: np.arange(lists.lists))
         train(model, [stage, stage], lists, training=RECIPES["fast"], options=LoopOptions(100, None, seed))
     return found
@@ -203,7 +204,7 @@ def test_how_soon_layers_fade_is_counted_in_the_batches_that_are_asked_for(
         fading.append([group["weight_decay"] for group in optimizer.param_groups])
         return train_step(model, stage, batch, optimizer, **options)
 
-    monkeypatch.setattr(loop, "train_step", watched)
+    monkeypatch.setattr(sampled_steps, "train_step", watched)
     ClickBaseline(relevance=MLP(hidden=(4,), steps=1, batch_size=1, learning_rate=0.02)).fit(small_log)
     steps = 6 * len(np.unique(small_log.documents)) / (len(small_log.documents) / small_log.lists)
     assert steps > 100
@@ -221,7 +222,7 @@ def test_the_default_recipe_lets_the_learning_rate_fall_along_half_a_cosine_in_e
         rates.setdefault(stage.name, []).append(optimizer.param_groups[0]["lr"])
         return train_step(model, stage, batch, optimizer, **options)
 
-    monkeypatch.setattr(loop, "train_step", watched)
+    monkeypatch.setattr(sampled_steps, "train_step", watched)
     Vectorization(relevance=MLP(hidden=(8,), steps=8), base_steps=4).fit(small_log)
     cosine = {count: 0.005 * (1 + np.cos(np.pi * np.arange(count) / count)) for count in (8, 4)}
     np.testing.assert_allclose(rates["clicks"], cosine[8])
@@ -238,7 +239,7 @@ def test_recipes_bring_their_own_batches_unless_a_size_is_given(
         sizes.append(len(batch.mask))
         return train_step(model, stage, batch, *arguments, **options)
 
-    monkeypatch.setattr(loop, "train_step", watched)
+    monkeypatch.setattr(sampled_steps, "train_step", watched)
     for options in cases:
         ClickBaseline(relevance=MLP(hidden=(8,), steps=1, **options)).fit(small_log)
     assert sizes == [64, 256, 7]

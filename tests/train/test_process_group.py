@@ -96,16 +96,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pair_log: ClickLog) -> Path
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        ("dla", ("--steps", 30)),
-        ("regression-em", ("--steps", 30)),
-        ("pair-debias", ("--set", "recipe=paper", "--steps", 30)),
+        ("dla", ("--steps", 30, *OPTIONS)),
+        ("regression-em", ("--steps", 30, *OPTIONS)),
+        ("pair-debias", ("--set", "recipe=paper", "--steps", 30, *OPTIONS)),
+        ("click", ("--relevance", "trees", "--steps", 5)),
     ],
 )
 def test_two_processes_train_the_model_of_one(
     method: str, options: tuple[object, ...], folder: Path, pair_log: ClickLog, small: Splits
 ) -> None:
     one, two = folder / f"{method}-one", folder / f"{method}-two"
-    train = ("train", method, "--log", folder / "log", *options, *OPTIONS)
+    train = ("train", method, "--log", folder / "log", *options)
     ultr(*train, "--out", one)
     process = _torchrun(folder, *train, "--out", two)
     out, err = process.communicate(timeout=300)

@@ -51,7 +51,12 @@ def train(
             "on held-out clicks."
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Training steps of the first stage.")] = None,
+    relevance: Annotated[
+        str, typer.Option(help="The relevance model: `mlp`, or `trees`, which needs the extra of this name.")
+    ] = "mlp",
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps of the first stage; with trees, its rounds.")
+    ] = None,
     propensities: Annotated[
         Path | None,
         typer.Option(
@@ -77,8 +82,11 @@ def train(
     from ultr.train.process_group import ProcessGroup
 
     kind = method_of(method)
-    types = flat_options.types(kind)
+    types = flat_options.types(kind, relevance)
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
+    if "relevance" in chosen:
+        raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
+    chosen["relevance"] = relevance
     if propensities is not None:
         if "propensities" not in types:
             way_out = "leave --propensities out or use inverse-propensity"
@@ -86,7 +94,8 @@ def train(
         if "propensities" in chosen:
             raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")
         chosen["propensities"] = options.read_propensities(propensities)
-    for name, value in (("seed", seed), ("dimension", dimension), ("steps", steps)):
+    of_steps = "steps" if "steps" in types else "rounds"
+    for name, value in (("seed", seed), ("dimension", dimension), (of_steps, steps)):
         if value is None:
             continue
         if name not in types:

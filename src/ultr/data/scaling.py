@@ -26,18 +26,24 @@ class FeatureScaling:
     minimum: Floats
     maximum: Floats
     typical: Floats
-    """The median of each feature; an exported ranker takes it for a missing value."""
+    """The median of each feature, which a network takes for a missing value (NaN)."""
 
     @classmethod
     def fit(cls, features: Floats) -> FeatureScaling:
         """The scaling of these documents."""
         if not len(features):
             raise DataError("cannot scale features without a document")
-        minimum, maximum = np.asarray(features.min(axis=0)), np.asarray(features.max(axis=0))
-        bad = np.flatnonzero(~(np.isfinite(minimum) & np.isfinite(maximum)))
+        minimum, maximum = (np.asarray(least.reduce(features, axis=0)) for least in (np.fmin, np.fmax))
+        bad = np.flatnonzero(np.isinf(minimum) | np.isinf(maximum))
         if len(bad):
-            raise DataError(f"feature column {bad[0] + 1} holds NaN or infinite values; remove or fill them")
-        return cls(minimum, maximum, np.median(features[:: -(-len(features) // ROWS)], axis=0).astype(np.float32))
+            raise DataError(f"feature column {bad[0] + 1} holds infinite values; remove or fill them")
+        some = features[:: -(-len(features) // ROWS)]
+        # With a NaN among them the median is NaN, and the slower one is taken; a column of nothing else is 0.
+        typical = np.median(some, axis=0)
+        if np.isnan(typical).any():
+            minimum, maximum = (np.where(np.isnan(each), 0, each) for each in (minimum, maximum))
+            typical = np.nanmedian(np.where(np.isnan(some).all(axis=0), minimum, some), axis=0)
+        return cls(*(each.astype(np.float32) for each in (minimum, maximum, typical)))
 
     @cached_property
     def centre(self) -> Floats:

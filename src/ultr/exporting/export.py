@@ -114,7 +114,7 @@ def export(
         models = [reference.model]
     content = as_onnx(ranker, models, card)
     scorer = Scorer.of_bytes(content, file=path)
-    found = parity(reference, scorer, examined, typical=ranker.scaling.typical)
+    found = parity(reference, scorer, examined)
     found.check()
     cost = _cost(ranker, scorer, examined.with_relevant()) if pointwise else None
     with new_file(path) as draft:

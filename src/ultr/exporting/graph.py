@@ -23,12 +23,14 @@ class RankerGraph(nn.Module):
     def __init__(self, ranker: Ranker, models: Iterable[RelevanceModel]) -> None:
         super().__init__()
         self.preprocessing, self.objective = ranker.preprocessing, ranker.objective
+        models = list(models)
         self.models = nn.ModuleList(model.graph() for model in models)
+        self.raw = [model.takes_missing for model in models]
 
     def outputs(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents, outputs]."""
         inputs = self.preprocessing(features)
-        found = [model(inputs) for model in self.models]
+        found = [model(features if raw else inputs) for model, raw in zip(self.models, self.raw, strict=True)]
         return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
 
 

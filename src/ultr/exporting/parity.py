@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Floats
 from ultr.data.judged import JudgedLists
 from ultr.errors import ExportError
 from ultr.evaluation.judged import RankerLike
@@ -34,7 +33,7 @@ class Parity:
     kendall_tau: float
     """The mean over queries."""
     missing_difference: float
-    """The largest difference where a tenth of the features is missing, in the model its typical values."""
+    """The largest difference where a tenth of the features is missing."""
 
     def check(self) -> None:
         """Raise an `ExportError` unless both score alike."""
@@ -49,13 +48,13 @@ class Parity:
             )
 
 
-def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, typical: Floats) -> Parity:
+def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists) -> Parity:
     """Both rankers on these candidates, and on them with a tenth of the features blanked out."""
     wanted = model.score(lists.features, lists.offsets)
     found = exported.score(lists.features, lists.offsets)
     blank = np.random.default_rng(0).random(lists.features.shape) < BLANK
-    filled = model.score(np.where(blank, typical, lists.features), lists.offsets)
-    guessed = exported.score(np.where(blank, np.float32("nan"), lists.features), lists.offsets)
+    blanked = np.where(blank, np.float32("nan"), lists.features)
+    filled, guessed = (each.score(blanked, lists.offsets) for each in (model, exported))
     taus = kendall_tau(wanted, found, lists.offsets)
     return Parity(
         queries=lists.queries,

@@ -38,6 +38,9 @@ from ultr.train.ranking_model import ObjectiveT, RankingModel
 from ultr.train.selection import ClickValidation, LabelValidation, Validation
 from ultr.train.stage import Stage
 
+MOST_LOOKED_AT = 2**16
+"""Rows that are looked at for missing values, about."""
+
 
 @dataclass(kw_only=True, eq=False)
 class Estimator(ABC, Generic[ObjectiveT]):
@@ -53,8 +56,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     relevance: Relevance = field(default_factory=MLP)
     """The model of relevance r(x), and how it is trained."""
-    evaluate_every: int = 100
-    """Steps between validations and checkpoints."""
+    evaluate_every: int | None = None
+    """Steps between validations and checkpoints; by default 100 of a network, 10 of trees."""
     patience: int | None = None
     """Validations in a row without a new best one after which a stage ends; by default it never ends early. With a
     recipe whose learning rate falls, that is before it has fallen."""
@@ -92,9 +95,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if not isinstance(self.relevance, Relevance):
             raise OptionError(f"relevance must be a relevance model such as ultr.MLP(), got {self.relevance!r}")
         self.relevance.check()
-        checks.integer("evaluate_every", self.evaluate_every, at_least=1)
-        if self.patience is not None:
-            checks.integer("patience", self.patience, at_least=1)
+        for name in ("evaluate_every", "patience"):
+            if (value := getattr(self, name)) is not None:
+                checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
         try:
             usable = isinstance(self.device, str) and torch.empty(0, device=self.device).device.type != "meta"
@@ -139,6 +142,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         preprocessing = Preprocessing(scaling).to(self.device)
         lists = self.training_lists(data, Inputs(data.features, preprocessing))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
+        if not model.by_name["relevance"].takes_missing:
+            self._warn_of_missing(data)
         training = self.relevance.training()
         fingerprint = data.fingerprint()
         history = train(
@@ -266,6 +271,19 @@ class Estimator(ABC, Generic[ObjectiveT]):
             why = "what is the same for all documents of a list cancels in its list-wise loss"
         what = "bias factor" if len(others) == 1 else "bias factors"
         warnings.warn(f"{type(self).__name__} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
+
+    def _warn_of_missing(self, data: ClickLog | JudgedLists) -> None:
+        some = data.features[:: -(-len(data.features) // MOST_LOOKED_AT)]
+        shares = np.isnan(some).mean(axis=0)
+        if shares.any():
+            worst = int(shares.argmax())
+            warnings.warn(
+                f"{np.count_nonzero(shares)} features have missing values, most of all {data.feature_names[worst]!r} "
+                f"({shares[worst]:.1%}); a network takes the median for them, trees (relevance=Trees()) take them as "
+                "they are",
+                UltrWarning,
+                stacklevel=4,
+            )
 
     def _validation(
         self,

@@ -10,15 +10,14 @@ from ultr import checks
 from ultr.methods.estimator import Estimator
 from ultr.relevance.kinds import KINDS
 from ultr.relevance.mlp import MLP
-from ultr.relevance.relevance_model import Relevance
 
 RELEVANCE = "relevance"
 
 
-def types(method: type[Estimator], relevance: type[Relevance] = MLP) -> dict[str, Any]:
-    """The type of each option; `relevance` itself is the name of a kind."""
+def types(method: type[Estimator], relevance: str = MLP.kind) -> dict[str, Any]:
+    """The type of each option; `relevance` is the name of a kind, and an option like any other."""
     found: dict[str, Any] = {}
-    for kind in (relevance, method):
+    for kind in (KINDS[checks.one_of(RELEVANCE, relevance, KINDS)], method):
         hints = get_type_hints(kind)
         found |= {field.name: hints[field.name] for field in fields(kind)}
     return found | {RELEVANCE: str}
@@ -29,8 +28,8 @@ def estimator(method: type[Estimator], options: Mapping[str, Any]) -> Estimator:
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
     }
-    kind = KINDS[checks.one_of(RELEVANCE, given.pop(RELEVANCE, MLP.kind), KINDS)]
-    known = types(method, kind)
+    name_of_kind = given.pop(RELEVANCE, MLP.kind)
+    known, kind = types(method, name_of_kind), KINDS[name_of_kind]
     for name in given:
         checks.one_of(f"option of {method.__name__}", name, known)
     inner = {field.name for field in fields(kind)}

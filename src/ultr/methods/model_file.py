@@ -32,6 +32,8 @@ from ultr.version import __version__
 FORMAT = "ultr model 2"
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
+GROWING = "_extra_state"
+"""How torch calls what a module keeps besides weights of fixed size."""
 
 
 class _Strict(BaseModel):
@@ -173,9 +175,15 @@ def load_weights(folder: str | Path, model: nn.Module, manifest: Manifest) -> No
     except SafetensorError as error:
         raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from error
     wanted = {name: list(value.shape) for name, value in model.state_dict().items()}
-    if wanted != manifest.tensors or wanted != {name: list(value.shape) for name, value in tensors.items()}:
-        raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again")
-    model.load_state_dict(tensors)
+    shapes = {name: list(value.shape) for name, value in tensors.items()}
+    # Trees are as many as have grown.
+    wanted |= {name: shapes.get(name, []) for name in wanted if name.endswith(GROWING)}
+    try:
+        if not wanted == manifest.tensors == shapes:
+            raise ValueError
+        model.load_state_dict(tensors)
+    except ValueError as error:
+        raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again") from error
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -129,10 +129,12 @@ class Ranker(Generic[ObjectiveT]):
                 f"the ranker knows {len(self.feature_names)} features, got an array of shape {matrix.shape}; "
                 "give one row per candidate with the features in the order of feature_names"
             )
-        if not np.isfinite([matrix.min(initial=0.0), matrix.max(initial=0.0)]).all():
-            row, column = np.argwhere(~np.isfinite(matrix))[0]
+        if np.isinf(
+            [np.fmin.reduce(matrix, axis=None, initial=0.0), np.fmax.reduce(matrix, axis=None, initial=0.0)]
+        ).any():
+            row, column = np.argwhere(np.isinf(matrix))[0]
             name = self.feature_names[column]
-            raise DataError(f"candidate {row} has a NaN or infinite feature {name!r}; fill it in first")
+            raise DataError(f"candidate {row} has an infinite feature {name!r}; fill it in first")
         return Inputs(matrix, self.preprocessing, in_memory=in_memory)
 
     def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:

@@ -24,8 +24,10 @@ from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.observation import COMBINATIONS, Observation
 from ultr.methods.ranker import Ranker
-from ultr.relevance.mlp import Layers, Network
+from ultr.methods.vector_offset import VECTORS, OffsetObjective
+from ultr.relevance.mlp import MLP, Layers, Network
 from ultr.relevance.relevance_model import RelevanceModel
+from ultr.relevance.trees import Trees
 from ultr.train.lists import Batch, TrainingLists, pad
 from ultr.train.objective import Objective
 from ultr.train.process_group import ProcessGroup
@@ -46,6 +48,8 @@ class VectorObjective(Objective):
     """
 
     ranks_with: ClassVar[tuple[str, ...]] = (*RELEVANCE, *BASE)
+    vectors_by: ClassVar[tuple[str, ...]] = RELEVANCE
+    """The relevance model whose outputs are r(x)."""
     centre: Tensor
     spread: Tensor
 
@@ -117,16 +121,16 @@ class VectorObjective(Objective):
 class Embeddings:
     """Documents, bias factors and queries as vectors of one space."""
 
-    ranker: Ranker[VectorObjective]
+    ranker: Ranker[VectorObjective | OffsetObjective]
 
     @classmethod
     def of(cls, ranker: Ranker) -> Embeddings | None:
         """The embeddings of a ranker by Vectorization; None for other methods."""
-        return cls(ranker) if isinstance(ranker.objective, VectorObjective) else None
+        return cls(ranker) if isinstance(ranker.objective, VectorObjective | OffsetObjective) else None
 
     def relevance(self, features: Floats) -> Floats:
         """r(x) of each candidate, [candidates, dimension]."""
-        return self.ranker.outputs(features, RELEVANCE)
+        return self.ranker.outputs(features, self.ranker.objective.vectors_by)
 
     def observation(self) -> dict[str, Floats]:
         """o(t) of each bias factor by its name, [levels, dimension]."""
@@ -136,13 +140,13 @@ class Embeddings:
         """The base vector of each query, [queries, dimension]."""
         ragged.check_offsets(offsets, len(features), what="candidates")
         mask = torch.from_numpy(ragged.mask(offsets, width=int(np.diff(offsets).max(initial=1))))
-        r = torch.from_numpy(self.ranker.outputs(features, VectorObjective.ranks_with))
+        r = torch.from_numpy(self.ranker.outputs(features, self.ranker.objective.ranks_with))
         with torch.no_grad():
             return self.ranker.objective.base_vectors(pad(r, mask), mask).numpy()
 
 
 @dataclass(kw_only=True, eq=False)
-class Vectorization(Estimator[VectorObjective]):
+class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """Clicks as r(x) . o(t), ranking by projection on a base vector found for each query.
 
     Stage 1 trains relevance network r and observation embeddings o on clicks, list by list:
@@ -176,6 +180,10 @@ class Vectorization(Estimator[VectorObjective]):
     """Steps of stage 2; by default a third of stage 1's."""
     base_penalty: float = 0.001
     """lambda, the weight of |theta_v|^2."""
+    vector_hidden: tuple[int, ...] = MLP.hidden
+    """With trees, sizes of the hidden layers of the network that learns the vectors."""
+    vector_steps: int | None = None
+    """With trees, steps of the network that learns the vectors; by default its recipe's."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
@@ -194,6 +202,7 @@ class Vectorization(Estimator[VectorObjective]):
                     "base_steps does not go with schedule 'joint', which trains the base network all along"
                 )
         checks.not_negative("base_penalty", self.base_penalty)
+        self._vectors().check()
 
     def learn(
         self,
@@ -202,7 +211,7 @@ class Vectorization(Estimator[VectorObjective]):
         *,
         checkpoint: Path | None,
         progress: bool | Observer,
-    ) -> Ranker[VectorObjective]:
+    ) -> Ranker[VectorObjective | OffsetObjective]:
         """The ranker of the given dimension, or of the one that held-out clicks choose.
 
         With the dimension `auto`, every candidate is trained and the validation log chooses. Where weights are
@@ -255,22 +264,28 @@ class Vectorization(Estimator[VectorObjective]):
         """The base vector of each query, [queries, dimension]."""
         return Embeddings(self.ranker_).base_vectors(features, offsets)
 
-    def objective(self, factors: Sequence[Factor]) -> VectorObjective:
+    def objective(self, factors: Sequence[Factor]) -> VectorObjective | OffsetObjective:
         """The observation embeddings."""
-        return VectorObjective(factors, int(self.dimension), combine=self.combine)
+        kind = OffsetObjective if isinstance(self.relevance, Trees) else VectorObjective
+        return kind(factors, int(self.dimension), combine=self.combine)
 
     def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
-        """The relevance model and the base network."""
+        """The relevance model and the base network; with trees, the forest and the network of the vectors."""
         dimension = int(self.dimension)
+        if isinstance(self.relevance, Trees):
+            forest = self.relevance.build(features, 1, generator=generator)
+            return {"relevance": forest, "vectors": self._vectors().build(features, dimension, generator=generator)}
         relevance = self.relevance.build(features, dimension, generator=generator)
         base = Layers(features, self.base_hidden, 2 * dimension, normalise=False, generator=generator)
         return {"relevance": relevance, "base": Network(base)}
 
-    def stages(self, objective: VectorObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
-        """Clicks, then base (`sequential`); warm-up, then both (`joint`)."""
+    def stages(self, objective: VectorObjective | OffsetObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """Clicks, then base (`sequential`); warm-up, then both (`joint`); vectors, then the forest (trees)."""
         levels, impressions, _ = lists.factor_totals()
         seen = torch.from_numpy(levels)
         shares = torch.from_numpy(impressions / impressions.sum()).float()
+        if isinstance(objective, OffsetObjective):
+            return self._stages_of_trees(objective, seen, shares, steps)
 
         def penalty(models: Models) -> Tensor:
             squares = [parameter.square().sum() for parameter in models["base"].parameters()]
@@ -319,5 +334,36 @@ class Vectorization(Estimator[VectorObjective]):
                 moves=BASE,
                 penalty=penalty,
                 begin=begin,
+            ),
+        )
+
+    def _vectors(self) -> MLP:
+        return MLP(hidden=self.vector_hidden, steps=self.vector_steps)
+
+    def _stages_of_trees(self, objective: OffsetObjective, seen: Tensor, shares: Tensor, steps: int) -> Sequence[Stage]:
+        training = self._vectors().training()
+
+        def score_on_mean(r: Tensor, _: Tensor) -> Tensor:
+            return objective.score_on(r, shares @ objective.observation(seen))
+
+        return (
+            Stage(
+                "vectors",
+                training.steps,
+                objective.vector_loss,
+                score_on_mean,
+                uses=VECTORS,
+                ranks_with=VECTORS,
+                moves=VECTORS,
+                bias=(objective.observation,),
+                training=training,
+            ),
+            Stage(
+                "trees",
+                steps,
+                objective.click_loss,
+                objective.score,
+                uses=objective.clicks_with,
+                begin=lambda _: objective.set_centre(seen, shares),
             ),
         )

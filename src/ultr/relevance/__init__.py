@@ -4,5 +4,6 @@ from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.relevance.trees import Trees
 
-__all__ = ["MLP", "Documents", "Inputs", "Preprocessing", "Relevance", "RelevanceModel"]
+__all__ = ["MLP", "Documents", "Inputs", "Preprocessing", "Relevance", "RelevanceModel", "Trees"]

@@ -9,8 +9,9 @@ from ultr import checks
 from ultr.errors import OptionError
 from ultr.relevance.mlp import MLP
 from ultr.relevance.relevance_model import Relevance
+from ultr.relevance.trees import Trees
 
-KINDS: dict[str, type[Relevance]] = {kind.kind: kind for kind in (MLP,)}
+KINDS: dict[str, type[Relevance]] = {kind.kind: kind for kind in (MLP, Trees)}
 
 
 def relevance_of(content: Mapping[str, Any]) -> Relevance:

@@ -37,9 +37,12 @@ class Preprocessing(nn.Module):
         return _normalised(torch.where(scaled - scaled == 0, scaled, self.typical))
 
     def prepare(self, features: Floats) -> Tensor:
-        """Preprocess complete features, [documents, features], as `forward` does."""
+        """Preprocess features, [documents, features], as `forward` does."""
         values = torch.from_numpy(np.array(features, dtype=np.float32)).to(self.centre.device)
-        return _normalised(values.sub_(self.centre).mul_(self.factor))
+        scaled = values.sub_(self.centre).mul_(self.factor)
+        if scaled.sum().isnan():
+            scaled = scaled.where(scaled == scaled, self.typical)
+        return _normalised(scaled)
 
 
 def _normalised(scaled: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ class Training:
     """Steps of the first stage."""
     sessions: bool
     """True: one sampled impression of each list; False: its click rates over all impressions."""
-    batch_size: int = 256
-    """Lists per step."""
+    batch_size: int | None = 256
+    """Lists per step, drawn in proportion to impressions; None: all lists in every step."""
     cosine: bool = False
     """True: the learning rate falls to 0 over a stage along half a cosine; False: it is constant."""
     beta2: float = 0.999
@@ -40,6 +40,8 @@ class Training:
     """
     clip_norm: float = 5.0
     """Largest norm of the gradient of all parameters."""
+    evaluate_every: int = 100
+    """Steps between validations and checkpoints, unless the estimator is told otherwise."""
     precision: str = "float32"
     """One of `PRECISIONS`; weights are kept in float32 whatever it is."""
 

@@ -16,9 +16,14 @@ from ultr.relevance.recipe import Training
 class RelevanceModel(nn.Module, ABC):
     """r(x): what a document is by itself, in one number or several.
 
-    The loop calls it, takes the gradient of a loss, moves the parameters (if there are any) with its optimiser, and
-    then calls `step`. A checkpoint and a saved model hold the `state_dict`.
+    A network is called, and its optimiser moves its parameters along the gradient of a loss. A model without
+    parameters, such as trees, learns from all lists at once (`Training.batch_size` is None): `begin` tells it the
+    documents, `table` holds their outputs, and `step` gets the gradient and the curvature of the loss in the table.
+    A checkpoint and a saved model hold the `state_dict`.
     """
+
+    takes_missing: ClassVar[bool] = False
+    """True: a missing feature (NaN) is known to the model; False: it counts as typical."""
 
     @abstractmethod
     def forward(self, documents: Documents) -> Tensor:
@@ -32,9 +37,18 @@ class RelevanceModel(nn.Module, ABC):
     def graph(self) -> nn.Module:
         """Its piece of an exported graph: preprocessed features [documents, features] -> [documents, outputs]."""
 
-    def step(self) -> None:
-        """Learn from the gradient of the last call what is not a parameter; a network has nothing to do."""
+    @property
+    def table(self) -> Tensor | None:
+        """The outputs of all documents that it learns from, [documents, outputs]; None for a network."""
+        return None
+
+    def begin(self, documents: Documents) -> None:
+        """Get ready to learn from these documents; a network has nothing to do."""
         return
+
+    def step(self, gradient: Tensor, curvature: Tensor) -> None:
+        """Learn from the first and the second derivative of the loss in the table, each [documents, outputs]."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,10 +73,11 @@ class Checkpoint:
             except SafetensorError as error:
                 raise ModelFileError(f"cannot write checkpoint {self.path}: {error}") from error
 
-    def load(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[TrainingState, dict[str, Tensor] | None] | None:
-        """Put the saved state into the model and the optimiser; None where nothing was saved yet."""
+    def load(self, model: nn.Module) -> tuple[TrainingState, dict[str, Tensor] | None, dict[str, Tensor]] | None:
+        """Put the saved weights into the model; the training state, the best weights and those of the optimiser.
+
+        None where nothing was saved yet.
+        """
         if not self.path.exists():
             return None
         try:
@@ -90,15 +91,22 @@ class Checkpoint:
                 f"checkpoint {self.path} belongs to a run with other options or data; remove it to start again"
             )
         model.load_state_dict(_under("model.", tensors))
-        for name, parameter in model.named_parameters():
-            saved = _under(f"optimizer.{name}:", tensors)
-            if saved:
-                optimizer.state[parameter] = {
-                    key: value if key == "step" else value.to(parameter.device) for key, value in saved.items()
-                }
         content = json.loads(metadata["state"])
         history = [Record(**record) for record in content.pop("history")]
-        return TrainingState(**content, history=history), _under("best.", tensors) or None
+        return (
+            TrainingState(**content, history=history),
+            _under("best.", tensors) or None,
+            _under("optimizer.", tensors),
+        )
+
+
+def restore(optimizer: torch.optim.Optimizer, model: nn.Module, saved: dict[str, Tensor]) -> None:
+    """Put the state of an optimiser, as `Checkpoint.load` gives it, into one for this model."""
+    for name, parameter in model.named_parameters():
+        if moments := _under(f"{name}:", saved):
+            optimizer.state[parameter] = {
+                key: value if key == "step" else value.to(parameter.device) for key, value in moments.items()
+            }
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

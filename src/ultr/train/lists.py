@@ -36,6 +36,8 @@ class Batch:
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
     noise: Tensor | None = None
     """[documents, numbers], uniform random numbers in [0, 1), as many per document as the stage asks for."""
+    weights: Tensor | None = None
+    """[lists], what each list counts for; None: all the same, for they were drawn in proportion to impressions."""
 
     @property
     def positions(self) -> Tensor:
@@ -57,7 +59,11 @@ class Batch:
 
     def sum_by_position(self, positions: int, *values: Tensor) -> Tensor:
         """Values of the documents, each [documents], summed at each position, [values, positions]."""
-        sums = [torch.bincount(self.positions, each.double(), minlength=positions) for each in values]
+        of_document = (
+            None if self.weights is None else self.weights[:, None].expand(self.mask.shape)[self.mask].double()
+        )
+        weighted = (each.double() if of_document is None else each.double() * of_document for each in values)
+        sums = [torch.bincount(self.positions, each, minlength=positions) for each in weighted]
         return torch.stack(sums).double()
 
 
@@ -119,12 +125,12 @@ class TrainingLists:
         """The number of lists."""
         return len(self.offsets) - 1
 
-    def steps_per_epoch(self, batch_size: int) -> float:
+    def steps_per_epoch(self, batch_size: int | None) -> float:
         """Batches that have as many documents as there are in all; one that is shown in many lists counts once."""
         known = np.zeros(len(self.inputs), dtype=bool)
         for part in ragged.slices(len(self.documents)):
             known[self.documents[part]] = True
-        return int(known.sum()) / max(len(self.documents), 1) * self.lists / batch_size
+        return int(known.sum()) / max(len(self.documents), 1) * self.lists / (batch_size or self.lists)
 
     def batch(
         self,

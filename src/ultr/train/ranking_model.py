@@ -41,7 +41,9 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
 
     def train_only(self, stage: Stage | None) -> None:
         """Let the parameters move that a stage trains, and no others; None fixes all."""
-        self.requires_grad_(False)
+        self.objective.requires_grad_(False)
+        for model in self.by_name.values():
+            model.requires_grad_(False)
         for parameter in self.parameters():
             parameter.grad = None
         if stage is not None:

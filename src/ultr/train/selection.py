@@ -106,14 +106,14 @@ def score_lists(score: Callable[[Documents, Tensor], Tensor], inputs: Inputs, of
     return scores
 
 
-def chunks(offsets: Integers) -> Iterator[Integers]:
-    """Consecutive lists in groups of at most CHUNK documents with padding; lists without documents are left out."""
-    for span in ragged.spans(offsets):
+def chunks(offsets: Integers, *, most: int = CHUNK) -> Iterator[Integers]:
+    """Consecutive lists in groups of at most so many documents with padding; lists without documents are left out."""
+    for span in ragged.spans(offsets, most=max(most, ragged.SPAN)):
         filled = np.flatnonzero(span.lengths)
         starts, start, width = [], 0, 0
         for number, length in enumerate(span.lengths[filled].tolist()):
             width = max(width, length)
-            if number > start and (number + 1 - start) * width > CHUNK:
+            if number > start and (number + 1 - start) * width > most:
                 starts.append(number)
                 start, width = number, length
         yield from np.split(span.lists.start + filled, starts) if len(filled) else ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch
 
@@ -51,6 +52,8 @@ class Stage:
     """Called once, before the first step."""
     update: Callable[[Tensor], None] | None = None
     """Called after each step with the sums that `loss` gave before the weights moved, for closed-form updates."""
+    training: Training | None = None
+    """How this stage is trained, where that is not how the relevance model of the estimator is."""
     select: bool = True
     """True: stop early and end with the best weights that validation saw; False: end with the last ones."""
 

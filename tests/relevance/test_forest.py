@@ -1,0 +1,96 @@
+"""Forests, against LightGBM's own predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+
+from ultr.arrays import Doubles, Floats
+from ultr.relevance.forest import LEAF, Forest, at_most, forest_of_lightgbm
+
+FEATURES = 4
+
+
+@pytest.fixture(scope="module", params=["complete", "missing"])
+def grown(request: pytest.FixtureRequest) -> tuple[Any, Forest, Floats]:
+    """LightGBM's model of few rows with many ties, the same as a forest, and the rows."""
+    random = np.random.default_rng(0)
+    features = random.integers(-3, 4, size=(400, FEATURES)).astype(np.float32) / np.float32(3)
+    if request.param == "missing":
+        features[random.random(features.shape) < 0.2] = np.nan
+    target = np.nan_to_num(features[:, 0]) * np.nan_to_num(features[:, 1]) + np.isnan(features[:, 2])
+    parameters = {"verbosity": -1, "num_leaves": 9, "min_data_in_leaf": 5, "learning_rate": 0.5}
+    model = lightgbm.train(parameters, lightgbm.Dataset(features, target), 20)
+    return model, forest_of_lightgbm(model.dump_model()["tree_info"], 1), features
+
+
+def _hard(forest: Forest, features: Floats) -> Floats:
+    """The rows; values equal to thresholds and beside them; both zeros; very large ones; all missing."""
+    largest = np.finfo(np.float32).max
+    thresholds = forest.thresholds[(forest.features != LEAF) & (forest.thresholds < largest)]
+    near = np.concatenate([thresholds, *(np.nextafter(thresholds, np.float32(end)) for end in (-np.inf, np.inf))])
+    special = np.array([0.0, -0.0, 1e30, -1e30, 1e-40, largest, np.nan], dtype=np.float32)
+    random = np.random.default_rng(1)
+    drawn = random.choice(np.concatenate([near, special]), size=(2_000, FEATURES))
+    return np.concatenate([features, drawn, np.full((1, FEATURES), np.nan, dtype=np.float32)])
+
+
+def test_it_predicts_as_lightgbm_does(grown: tuple[Any, Forest, Floats]) -> None:
+    model, forest, features = grown
+    rows = _hard(forest, features)
+    expected: Doubles = model.predict(rows, raw_score=True)
+    np.testing.assert_allclose(forest.predict(rows, 1)[:, 0], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_trees_are_added_one_by_one(grown: tuple[Any, Forest, Floats]) -> None:
+    _, forest, features = grown
+    first, rest = forest.some(slice(0, 7)), forest.some(slice(7, None))
+    assert (len(first), len(rest)) == (7, 13)
+    start = first.predict(features, 1)
+    np.testing.assert_array_equal(rest.predict(features, 1, start=start), forest.predict(features, 1))
+    np.testing.assert_array_equal(first.add(rest).as_matrix(), forest.as_matrix())
+    np.testing.assert_array_equal(Forest.empty().add(forest).predict(features, 1), forest.predict(features, 1))
+    assert Forest.empty().predict(features, 2).tolist() == np.zeros((len(features), 2)).tolist()
+
+
+def test_a_projected_forest_is_the_dot_product(grown: tuple[Any, Forest, Floats]) -> None:
+    _, forest, features = grown
+    two = Forest(**vars(forest) | {"outputs": np.arange(len(forest)) % 2})
+    vector = np.array([2.0, -0.5])
+    found = two.project(vector).predict(features, 1)[:, 0]
+    np.testing.assert_allclose(found, two.predict(features, 2) @ vector, rtol=1e-12)
+
+
+def test_a_matrix_holds_all_of_it(grown: tuple[Any, Forest, Floats]) -> None:
+    _, forest, _ = grown
+    again = Forest.of_matrix(forest.as_matrix())
+    for name, value in vars(forest).items():
+        np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
+        assert getattr(again, name).dtype == value.dtype, name
+    assert len(Forest.of_matrix(Forest.empty().as_matrix())) == 0
+
+
+@pytest.mark.parametrize(("row", "column", "value"), [(0, 5, 0), (0, 5, 10_000), (0, 6, -1), (-1, 5, 0), (3, 0, 5)])
+def test_a_matrix_that_is_no_forest_is_refused(
+    grown: tuple[Any, Forest, Floats], row: int, column: int, value: float
+) -> None:
+    matrix = grown[1].as_matrix()
+    matrix[row, column] = value
+    with pytest.raises(ValueError, match="do not make trees"):
+        Forest.of_matrix(matrix)
+
+
+def test_numbers_that_are_none_are_refused(grown: tuple[Any, Forest, Floats]) -> None:
+    matrix = grown[1].as_matrix()
+    matrix[-1, 7] = np.nan
+    with pytest.raises(ValueError, match="not all numbers"):
+        Forest.of_matrix(matrix)
+
+
+def test_thresholds_are_rounded_down() -> None:
+    for threshold in (0.1, -0.1, 1 / 3, 1e30, 1e-40, 0.5):
+        found = at_most(threshold)
+        assert float(found) <= threshold < float(np.nextafter(found, np.float32(np.inf)))
