@@ -1,0 +1,1 @@
+"""Model files of search engines, one writer each, from one forest."""

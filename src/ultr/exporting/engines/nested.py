@@ -1,0 +1,41 @@
+"""A tree as nested nodes, the form that most engines read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ultr.arrays import Floats
+from ultr.relevance.forest import LEAF, Forest
+
+T = TypeVar("T")
+Split = Callable[[int, int, np.float32, bool, T, T], T]
+"""Number and feature of a node, its threshold, whether missing values go left, and what is left and right of it."""
+Leaf = Callable[[int, float], T]
+
+
+def trees(forest: Forest, split: Split[T], leaf: Leaf[T]) -> list[T]:
+    """Every tree of a forest, made by these functions from the leaves up; nodes are numbered from 0 in each tree."""
+    made: list[Any] = [None] * len(forest.features)
+    first = np.repeat(forest.roots, np.diff(np.append(forest.roots, len(forest.features))))
+    # What follows a node has a higher number, so that backwards both sides are there before their node.
+    for node in reversed(range(len(made))):
+        number, feature = int(node - first[node]), int(forest.features[node])
+        if feature == LEAF:
+            made[node] = leaf(number, float(forest.values[node]))
+        else:
+            left, right = made[forest.left[node]], made[forest.right[node]]
+            made[node] = split(number, feature, forest.thresholds[node], bool(forest.missing_left[node]), left, right)
+    return [made[root] for root in forest.roots]
+
+
+def next_above(thresholds: Floats) -> Floats:
+    """The smallest float32 above each threshold: what is below it is at most the threshold.
+
+    >>> bool(np.float32(0.5) < next_above(np.float32([0.5]))[0])
+    True
+    """
+    above: Floats = np.nextafter(thresholds, np.float32(np.inf))
+    return above
