@@ -24,6 +24,7 @@ GIVEN = (
     stand_ins.click_log,
     stand_ins.log_with_swaps,
     stand_ins.model,
+    stand_ins.forest,
     stand_ins.runs,
 )
 ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}

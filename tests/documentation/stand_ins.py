@@ -16,8 +16,8 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.layouts import LAYOUTS
 from ultr.datasets.letor_like import letor_like
-from ultr.methods import Vectorization
-from ultr.relevance import MLP
+from ultr.methods import ClickBaseline, Vectorization
+from ultr.relevance import MLP, Trees
 from ultr.simulation.log import simulate
 
 
@@ -48,6 +48,13 @@ def model(folder: str) -> None:
     data = letor_like(train_queries=100, validation_queries=1, test_queries=1)
     log = simulate(data.train, click_model("trust"), impressions=5_000)
     Vectorization(relevance=MLP(hidden=(16,), steps=5), dimension=2).fit(log).save(folder)
+
+
+def forest(folder: str) -> None:
+    """A ranker by five trees."""
+    data = letor_like(train_queries=100, validation_queries=1, test_queries=1)
+    log = simulate(data.train, click_model("trust"), impressions=5_000)
+    ClickBaseline(relevance=Trees(rounds=5)).fit(log).save(folder)
 
 
 def raw_log(*files: str, pages: int = 200, **names: str) -> None:

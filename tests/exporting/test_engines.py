@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import lightgbm
 import numpy as np
 import pytest
-import xgboost
-from tests.exporting import interpreters
+from tests.cli.console import ultr
 
-from ultr.arrays import Doubles, Floats
-from ultr.exporting.engines import elastic, lightgbm_text, ranklib, solr, xgboost_dump, xgboost_model
+from ultr.arrays import Floats
+from ultr.errors import ExportError, OptionError
+from ultr.exporting.engines import targets
+from ultr.exporting.engines.targets import TARGETS
+from ultr.exporting.forest_file import export_forest
+from ultr.methods import ClickBaseline
+from ultr.relevance import MLP, Trees
 from ultr.relevance.forest import LEAF, Forest, forest_of_lightgbm
+from ultr.testing.methods import small_log
 
 NAMES = ("title", "body", "age", "price")
 
@@ -41,52 +45,86 @@ def rows(forest: Forest) -> Floats:
     return np.random.default_rng(1).choice(np.concatenate([near, special]), size=(500, len(NAMES)))
 
 
-def test_lightgbm_reads_its_file(forest: Forest, rows: Floats) -> None:
-    booster = lightgbm.Booster(model_str=lightgbm_text.model_text(forest, NAMES))
-    assert booster.feature_name() == list(NAMES)
-    np.testing.assert_allclose(booster.predict(rows, raw_score=True), _expected(forest, rows), rtol=1e-9, atol=1e-12)
+@pytest.fixture(scope="module")
+def ranker() -> ClickBaseline:
+    return ClickBaseline(relevance=Trees(rounds=5, fewest_documents=10)).fit(small_log())
 
 
-def test_xgboost_reads_its_file(forest: Forest, rows: Floats, tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text(json.dumps(xgboost_model.model(forest, NAMES)))
-    booster = xgboost.Booster(model_file=path)
-    found = booster.predict(xgboost.DMatrix(rows, feature_names=list(NAMES)), output_margin=True)
-    np.testing.assert_allclose(found, _expected(forest, rows), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("write", "read", "missing"),
-    [
-        (lambda forest: xgboost_dump.definition(forest, NAMES), interpreters.plugin, True),
-        (lambda forest: elastic.trained_model(forest, NAMES), interpreters.elastic, True),
-        (lambda forest: solr.model(forest, NAMES, name="mine"), interpreters.solr, True),
-        (lambda forest: lightgbm_text.dump(forest, NAMES), interpreters.vespa, True),
-        (ranklib.ensemble, interpreters.ranklib, False),
-    ],
-    ids=["plugin", "elastic", "solr", "vespa", "ranklib"],
-)
-def test_an_engine_scores_as_the_forest_does(
-    write: Callable[[Forest], Any],
-    read: Callable[[Any, interpreters.Document], float],
-    missing: bool,  # noqa: FBT001
-    forest: Forest,
-    rows: Floats,
-) -> None:
-    written = write(forest)
-    written = written if isinstance(written, str) else json.loads(json.dumps(written))
-    chosen = rows if missing else rows[~np.isnan(rows).any(axis=1)]
-    assert len(chosen) > 50
-    if read is interpreters.solr:
+@pytest.mark.parametrize("to", TARGETS)
+def test_an_engine_scores_as_the_forest_does(to: str, forest: Forest, rows: Floats) -> None:
+    target = TARGETS[to]
+    chosen = rows if target.knows_missing else rows[~np.isnan(rows).any(axis=1)]
+    if to == "solr":
         # Next to its slack of 1e-6, Solr cannot tell what is closer to 0 than float32 has digits.
         chosen = chosen[~((np.abs(chosen) < 1e-12) & (chosen != 0)).any(axis=1)]
-    documents = [
-        {name: None if np.isnan(value) else float(value) for name, value in zip(NAMES, row, strict=True)}
-        for row in chosen
-    ]
-    found = [read(written, document) for document in documents]
-    np.testing.assert_allclose(found, _expected(forest, chosen), rtol=1e-5, atol=1e-5)
+    assert len(chosen) > 50
+    found = target.score(target.write(forest, NAMES, "mine"), NAMES, chosen)
+    np.testing.assert_allclose(found, forest.predict(chosen, 1)[:, 0], rtol=1e-5, atol=1e-5)
 
 
-def _expected(forest: Forest, rows: Floats) -> Doubles:
-    return forest.predict(rows, 1)[:, 0]
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_ranker_is_written_and_checked(to: str, ranker: ClickBaseline, tmp_path: Path) -> None:
+    written = export_forest(ranker, tmp_path / "model", to=to)
+    assert (written.trees, written.size) == (5, (tmp_path / "model").stat().st_size)
+    assert written.documents >= 900
+    assert (written.shift > 0) == (to in {"elasticsearch-ltr", "opensearch-ltr", "elastic", "solr", "ranklib"})
+    if written.shift:
+        content = (tmp_path / "model").read_text()
+        features = np.asarray(small_log().features[:200])
+        scores = TARGETS[to].score(content, ranker.feature_names_, features)
+        assert scores.min() >= 0
+        np.testing.assert_allclose(scores - written.shift, ranker.score(features), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_file_that_disagrees_is_not_written(
+    to: str, ranker: ClickBaseline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = TARGETS[to]
+    # The other side for whatever is on a threshold.
+    wrong = replace(target, write=lambda forest, *names: target.write(_with_higher_thresholds(forest), *names))
+    monkeypatch.setitem(targets.TARGETS, to, wrong)
+    with pytest.raises(ExportError, match=f"the file for {to} scores documents otherwise"):
+        export_forest(ranker, tmp_path / "model", to=to)
+    assert not list(tmp_path.iterdir())
+
+
+def _with_higher_thresholds(forest: Forest) -> Forest:
+    higher: Floats = (forest.thresholds * np.where(forest.thresholds > 0, 1.001, 0.999)).astype(np.float32)
+    return replace(forest, thresholds=higher)
+
+
+def test_features_have_the_names_of_the_engine(ranker: ClickBaseline, tmp_path: Path) -> None:
+    first, second = ranker.feature_names_[:2]
+    export_forest(ranker, tmp_path / "model", to="solr", feature_map={first: "titleScore"})
+    names = [feature["name"] for feature in json.loads((tmp_path / "model").read_text())["features"]]
+    assert names[:2] == ["titleScore", second]
+    with pytest.raises(OptionError, match="feature of the model must be one of"):
+        export_forest(ranker, tmp_path / "other", to="solr", feature_map={"nothing": "x"})
+    with pytest.raises(OptionError, match=f"two features the name {second!r}"):
+        export_forest(ranker, tmp_path / "other", to="solr", feature_map={first: second})
+
+
+def test_a_network_is_refused(tmp_path: Path) -> None:
+    network = ClickBaseline(relevance=MLP(hidden=(4,), steps=2)).fit(small_log())
+    with pytest.raises(OptionError, match="solr takes trees, and the model is a network"):
+        export_forest(network, tmp_path / "model", to="solr")
+
+
+def test_the_command_writes_beside_the_model(ranker: ClickBaseline, tmp_path: Path) -> None:
+    ranker.save(tmp_path / "model")
+    (tmp_path / "map.json").write_text(json.dumps({ranker.feature_names_[0]: "titleScore"}))
+    text = ultr("export", tmp_path / "model", "--to", "solr", "--feature-map", tmp_path / "map.json").stdout
+    assert "5 trees for solr" in text
+    assert "so that none is below 0" in text
+    assert "titleScore" in (tmp_path / "model.solr.json").read_text()
+    assert "knows no missing values" in ultr("export", tmp_path / "model", "--to", "ranklib").stdout
+    for wrong, message in (
+        (["--to", "solr", "--pointwise"], "are for onnx"),
+        (["--to", "onnx", "--feature-map", tmp_path / "map.json"], "--feature-map is for engines"),
+        (["--to", "sole"], "did you mean 'solr'"),
+    ):
+        assert message in ultr("export", tmp_path / "model", *wrong, expect=2).stderr
+    (tmp_path / "map.json").write_text("[]")
+    wrong = ["--to", "vespa", "--feature-map", tmp_path / "map.json"]
+    assert "must be a JSON object of names" in ultr("export", tmp_path / "model", *wrong, expect=2).stderr

@@ -9,17 +9,30 @@ import typer
 
 from ultr import checks
 from ultr.cli import options, output
+from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.exporting import Export
+    from ultr.methods.ranker import Ranker
 
-TARGETS = ("onnx",)
+ONNX = "onnx"
 
 
 def export(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
-    to: Annotated[str, typer.Option(help="The kind of file: onnx.")] = "onnx",
-    out: Annotated[Path | None, typer.Option(help="The file; by default MODEL.onnx beside the folder.")] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            help="The kind of file: onnx; and of trees lightgbm, xgboost, elasticsearch-ltr, opensearch-ltr, elastic, "
+            "solr, vespa, ranklib."
+        ),
+    ] = ONNX,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; by default MODEL.onnx or MODEL.TARGET.json beside the folder.")
+    ] = None,
+    feature_map: Annotated[
+        Path | None, typer.Option(help="A JSON file with the engine's own names: {feature of the model: name}.")
+    ] = None,
     form: Annotated[
         str, typer.Option(help="What the graph takes: `lists` (padded, with a mask) or `flat` (with offsets).")
     ] = "lists",
@@ -42,27 +55,77 @@ def export(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Write a ranker as one ONNX graph, with scaling, networks and projection inside, and check it against the model.
+    """Write a ranker as one file for other programs, and check it against the model.
+
+    An ONNX graph has scaling, networks and projection inside; a ranker by trees also goes to search engines.
 
     Example: `ultr export model --to onnx`
     """
     from ultr.exporting import export as export_ranker
+    from ultr.exporting.engines.targets import TARGETS
     from ultr.methods import load
 
-    checks.one_of("--to", to, TARGETS)
+    checks.one_of("--to", to, [ONNX, *TARGETS])
     ranker = load(model)
+    if to != ONNX:
+        if pointwise or data is not None or form != "lists":
+            raise OptionError(f"--form, --pointwise and --data are for onnx; leave them out with --to {to}")
+        _export_forest(ranker, model, to, out, feature_map, overwrite=overwrite, json=json)
+        return
+    if feature_map is not None:
+        raise OptionError("--feature-map is for engines; an ONNX graph takes features by their place")
     lists = None if data is None else options.read_part(data, part, fold=fold, names=ranker.feature_names)
-    folder = model if model.name.strip(".") else model.resolve()
-    file = folder.with_name(f"{folder.name}.onnx") if out is None else out
+    file = _beside(model, "onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
     where = "training lists" if data is None else options.name_of_part(data, part)
     if json:
         output.print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
     else:
-        _print(written, file, where, by_clicks=data is None and ranker.method != "label")
+        trees = ranker.model.by_name["relevance"].takes_missing
+        _print(written, file, where, by_clicks=data is None and ranker.method != "label", trees=trees)
 
 
-def _print(written: Export, file: Path, where: str, *, by_clicks: bool) -> None:
+def _beside(model: Path, ending: str) -> Path:
+    folder = model if model.name.strip(".") else model.resolve()
+    return folder.with_name(f"{folder.name}.{ending}")
+
+
+def _export_forest(
+    ranker: Ranker,
+    model: Path,
+    to: str,
+    out: Path | None,
+    feature_map: Path | None,
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    from dataclasses import asdict
+
+    from ultr.exporting.engines.targets import TARGETS
+    from ultr.exporting.forest_file import export_forest
+    from ultr.files import read_json
+
+    names = {} if feature_map is None else read_json(feature_map)
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise OptionError(f'{feature_map} must be a JSON object of names, such as {{"bm25": "title_bm25"}}')
+    file = _beside(model, f"{to}.{TARGETS[to].ending}") if out is None else out
+    written = export_forest(ranker, file, to=to, feature_map=names, overwrite=overwrite)
+    if json:
+        output.print_json({"model": str(model), "file": str(file)} | asdict(written))
+        return
+    typer.echo(f"{file}: {ranker.method}, {written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
+    typer.echo(
+        f"the same as the model on {written.documents:,} documents, with values missing and on thresholds among them: "
+        f"largest difference {written.largest_difference:.1e}"
+    )
+    if written.shift:
+        typer.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
+    if not written.knows_missing:
+        typer.echo("the format knows no missing values: fill every feature before scoring, as in training")
+
+
+def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: bool) -> None:
     from ultr.scoring import FORMS
 
     card, parity, cost = written.card, written.parity, written.cost
@@ -74,7 +137,8 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool) -> None:
         f"difference {parity.largest_difference:.1e} where scores spread by {parity.spread:.2g}, "
         f"Kendall's tau {parity.kendall_tau:.4f}"
     )
-    typer.echo("a missing feature (NaN) counts as its typical value in the training data")
+    how = "goes where the trees learned to send it" if trees else "counts as its typical value in the training data"
+    typer.echo(f"a missing feature (NaN) {how}")
     if not card.pointwise:
         return
     if cost is None:

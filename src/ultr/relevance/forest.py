@@ -58,6 +58,26 @@ class Forest:
             outputs=numbers,
         )
 
+    @classmethod
+    def constant(cls, value: float) -> Self:
+        """One tree of one leaf."""
+        zero = np.zeros(1, dtype=np.int64)
+        return cls(
+            features=np.full(1, LEAF),
+            thresholds=np.zeros(1, dtype=np.float32),
+            missing_left=np.zeros(1, dtype=bool),
+            left=zero,
+            right=zero,
+            values=np.array([value]),
+            roots=zero,
+            outputs=zero,
+        )
+
+    def lowest(self) -> float:
+        """A bound that no sum of leaves is below."""
+        leaves = np.where(self.features == LEAF, self.values, np.inf)
+        return float(np.minimum.reduceat(leaves, self.roots).sum()) if len(self) else 0.0
+
     def __len__(self) -> int:
         """The number of trees."""
         return len(self.roots)

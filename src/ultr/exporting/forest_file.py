@@ -1,0 +1,109 @@
+"""A ranker by trees as the model file of a search engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles, Floats
+from ultr.errors import ExportError, OptionError
+from ultr.exporting.engines.targets import TARGETS, Target
+from ultr.files import new_file
+from ultr.methods.estimator import Estimator
+from ultr.methods.ranker import Ranker
+from ultr.relevance.forest import LEAF, Forest
+from ultr.relevance.trees import BoostedTrees
+
+ROWS = 300
+"""Documents of each kind that a file is checked on."""
+BLANK = 0.1
+ALLOWED = 1e-5
+"""Largest difference of scores, as a share of the largest score."""
+
+
+@dataclass(frozen=True)
+class ForestExport:
+    """What was written, and how it compares with the model."""
+
+    target: str
+    trees: int
+    size: int
+    """Bytes of the file."""
+    documents: int
+    """Documents that it was checked on."""
+    largest_difference: float
+    shift: float
+    """Added to every score, so that none is below 0; the order stays."""
+    knows_missing: bool
+
+
+def export_forest(
+    ranker: Ranker | Estimator,
+    path: str | Path,
+    *,
+    to: str,
+    feature_map: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+) -> ForestExport:
+    """Write a ranker by trees as the model file of an engine and check it; what disagrees is not written.
+
+    `feature_map` has the engine's own name of a feature by its name in the log. The check is on documents of the
+    training data, on the same with missing values, and on values right beside thresholds.
+    """
+    ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
+    target = TARGETS[checks.one_of("target", to, TARGETS)]
+    if Path(path).exists() and not overwrite:
+        raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
+    if ranker.sample is None:
+        raise OptionError("the model was saved without candidates to check its export on; train it again")
+    forest, names = _forest(ranker, to), _names(ranker, feature_map or {})
+    shift = 0.0 if target.knows_negative else max(-forest.lowest(), 0.0)
+    content = target.write(forest.add(Forest.constant(shift)) if shift else forest, names, Path(path).stem)
+    rows = _rows(forest, ranker.sample.features, target)
+    expected: Doubles = forest.predict(rows, 1)[:, 0] + shift
+    difference = float(np.abs(target.score(content, names, rows) - expected).max())
+    if not difference <= ALLOWED * max(float(np.abs(expected).max()), 1.0):
+        raise ExportError(
+            f"the file for {to} scores documents otherwise than the model, by up to {difference:.2g}; "
+            "nothing was written, please report this"
+        )
+    with new_file(path) as draft:
+        draft.write_text(content)
+    return ForestExport(to, len(forest), len(content.encode()), len(rows), difference, shift, target.knows_missing)
+
+
+def _forest(ranker: Ranker, to: str) -> Forest:
+    model = ranker.model.by_name["relevance"]
+    if not isinstance(model, BoostedTrees) or ranker.objective.ranks_with != ("relevance",):
+        raise OptionError(f"{to} takes trees, and the model is a network; train it with --relevance trees, or use onnx")
+    return model.forest
+
+
+def _names(ranker: Ranker, feature_map: Mapping[str, str]) -> list[str]:
+    for name in feature_map:
+        checks.one_of("feature of the model", name, ranker.feature_names)
+    names = [feature_map.get(name, name) for name in ranker.feature_names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OptionError(f"the feature map gives two features the name {twice!r}; give each one of its own")
+    return names
+
+
+def _rows(forest: Forest, features: Floats, target: Target) -> Floats:
+    """Documents to check on: real ones, these with missing values, thresholds and their neighbours, zeros and so on."""
+    random = np.random.default_rng(0)
+    real = features[random.permutation(len(features))[:ROWS]]
+    blanked = np.where(random.random(real.shape) < BLANK, np.float32("nan"), real)
+    largest = np.finfo(np.float32).max
+    thresholds = forest.thresholds[(forest.features != LEAF) & (forest.thresholds < largest)]
+    near = [np.nextafter(thresholds, np.float32(end)) for end in (-np.inf, np.inf)]
+    special = np.array([0.0, -0.0, 1e30, -1e30, np.nan], dtype=np.float32)
+    values = np.concatenate([thresholds, *near, special])
+    # Next to its slack of 1e-6, Solr cannot tell values closer to 0 than this; no feature is meant so finely.
+    drawn = random.choice(values[~((np.abs(values) < 1e-12) & (values != 0))], size=(ROWS, real.shape[1]))
+    rows = np.concatenate([real, blanked, drawn])
+    return rows if target.knows_missing else np.nan_to_num(rows, nan=0.0)
