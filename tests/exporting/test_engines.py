@@ -54,9 +54,7 @@ def ranker() -> ClickBaseline:
 def test_an_engine_scores_as_the_forest_does(to: str, forest: Forest, rows: Floats) -> None:
     target = TARGETS[to]
     chosen = rows if target.knows_missing else rows[~np.isnan(rows).any(axis=1)]
-    if to == "solr":
-        # Next to its slack of 1e-6, Solr cannot tell what is closer to 0 than float32 has digits.
-        chosen = chosen[~((np.abs(chosen) < 1e-12) & (chosen != 0)).any(axis=1)]
+    chosen = chosen[~((np.abs(chosen) < target.finest) & (chosen != 0)).any(axis=1)]
     assert len(chosen) > 50
     found = target.score(target.write(forest, NAMES, "mine"), NAMES, chosen)
     np.testing.assert_allclose(found, forest.predict(chosen, 1)[:, 0], rtol=1e-5, atol=1e-5)
@@ -103,6 +101,13 @@ def test_features_have_the_names_of_the_engine(ranker: ClickBaseline, tmp_path: 
         export_forest(ranker, tmp_path / "other", to="solr", feature_map={"nothing": "x"})
     with pytest.raises(OptionError, match=f"two features the name {second!r}"):
         export_forest(ranker, tmp_path / "other", to="solr", feature_map={first: second})
+
+
+def test_a_name_that_lightgbm_refuses_is_refused(ranker: ClickBaseline, tmp_path: Path) -> None:
+    first = ranker.feature_names_[0]
+    with pytest.raises(OptionError, match="LightGBM refuses the feature name 'title score'"):
+        export_forest(ranker, tmp_path / "model", to="lightgbm", feature_map={first: "title score"})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_network_is_refused(tmp_path: Path) -> None:

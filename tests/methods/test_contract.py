@@ -13,7 +13,8 @@ from ultr.errors import OptionError
 from ultr.methods import METHODS, RegressionEM, TwoTower, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.relevance import MLP
-from ultr.testing.methods import MethodContract, TreesContract, small_log
+from ultr.testing.methods import MethodContract, small_log
+from ultr.testing.trees import TreesContract
 
 
 class _Contract(MethodContract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 import torch
 
 from ultr.data.click_log import ClickLog
-from ultr.errors import ModelFileError, OptionError, UltrWarning
+from ultr.errors import MissingExtraError, ModelFileError, OptionError, UltrWarning
 from ultr.exporting import export
-from ultr.methods import ClickBaseline, LabelBaseline, load
+from ultr.methods import ClickBaseline, LabelBaseline, Vectorization, load
 from ultr.relevance import MLP, Trees
 from ultr.relevance.trees import BoostedTrees
 from ultr.scoring import Scorer
@@ -91,6 +92,17 @@ def test_a_damaged_forest_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fitted.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="do not fit"):
         load(tmp_path / "model")
+
+
+def test_without_lightgbm_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'ultr\[trees\]'"):
+        ClickBaseline(relevance=FEW).fit(small_log())
+
+
+def test_the_joint_schedule_has_no_base_network_to_train() -> None:
+    with pytest.raises(OptionError, match="schedule 'joint' trains a base network, which trees do without"):
+        Vectorization(relevance=FEW, schedule="joint").check()
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,14 @@ from ultr.relevance.trees import BoostedTrees
 ROWS = 300
 """Documents of each kind that a file is checked on."""
 BLANK = 0.1
+"""The share of features that are missing where that is checked."""
 ALLOWED = 1e-5
 """Largest difference of scores, as a share of the largest score."""
 
 
 @dataclass(frozen=True)
 class ForestExport:
-    """What was written, and how it compares with the model."""
+    """A file that was written, and its check against the model."""
 
     target: str
     trees: int
@@ -103,7 +104,7 @@ def _rows(forest: Forest, features: Floats, target: Target) -> Floats:
     near = [np.nextafter(thresholds, np.float32(end)) for end in (-np.inf, np.inf)]
     special = np.array([0.0, -0.0, 1e30, -1e30, np.nan], dtype=np.float32)
     values = np.concatenate([thresholds, *near, special])
-    # Next to its slack of 1e-6, Solr cannot tell values closer to 0 than this; no feature is meant so finely.
-    drawn = random.choice(values[~((np.abs(values) < 1e-12) & (values != 0))], size=(ROWS, real.shape[1]))
+    told_apart = values[~((np.abs(values) < target.finest) & (values != 0))]
+    drawn = random.choice(told_apart, size=(ROWS, real.shape[1]))
     rows = np.concatenate([real, blanked, drawn])
     return rows if target.knows_missing else np.nan_to_num(rows, nan=0.0)

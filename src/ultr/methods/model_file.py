@@ -33,7 +33,7 @@ FORMAT = "ultr model 2"
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
 GROWING = "_extra_state"
-"""How torch calls what a module keeps besides weights of fixed size."""
+"""The name that torch gives to the state of a module besides weights of fixed size."""
 
 
 class _Strict(BaseModel):

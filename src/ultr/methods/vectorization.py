@@ -203,6 +203,8 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 )
         checks.not_negative("base_penalty", self.base_penalty)
         self._vectors().check()
+        if isinstance(self.relevance, Trees) and self.schedule == "joint":
+            raise OptionError("schedule 'joint' trains a base network, which trees do without; leave it out")
 
     def learn(
         self,

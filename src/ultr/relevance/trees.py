@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
-from ultr.errors import OptionError
+from ultr.errors import MissingExtraError
 from ultr.relevance.forest import Forest, forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.recipe import Training
@@ -141,7 +141,7 @@ def _booster(options: Trees, documents: Documents, start: Doubles) -> Booster:
     try:
         import lightgbm
     except ImportError as error:
-        raise OptionError("trees need LightGBM; install it with: pip install 'ultr[trees]'") from error
+        raise MissingExtraError("trees need LightGBM; install it with: pip install 'ultr[trees]'") from error
     rows: Integers = documents.rows.numpy()
     parameters: dict[str, Any] = {
         "objective": "none",
@@ -173,7 +173,7 @@ class Trees(Relevance):
     kind: ClassVar[str] = "trees"
 
     rounds: int = 300
-    """Trees per output of the first stage."""
+    """Rounds of growing, with one tree each (for each output)."""
     leaves: int = 7
     """Most leaves of a tree."""
     learning_rate: float = 0.1

@@ -33,7 +33,7 @@ class Card(BaseModel):
     """True if what a list adds to a score, such as a base vector, is fixed at its mean over training queries."""
     feature_names: list[str] = Field(min_length=1)
     typical: list[FiniteFloat]
-    """The value of each feature that stands in for a missing one (NaN or infinite)."""
+    """The median of each feature, which a network takes for a missing one (NaN or infinite)."""
     model_digest: str
     """Names the weights that were exported."""
     data_fingerprint: str

@@ -69,7 +69,7 @@ class Scorer:
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
         """Scores of candidates, higher is better; without offsets they are the candidates of one query.
 
-        A missing feature (NaN or infinite) counts as its typical value in the training data.
+        A missing feature (NaN) counts as its typical value in the training data; trees send it where they learned to.
         """
         matrix = np.ascontiguousarray(features, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.card.feature_names):

@@ -31,7 +31,7 @@ from ultr.errors import DataError, OptionError
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import factors_of
 from ultr.methods.registry import load
-from ultr.relevance import MLP, Inputs, Preprocessing, Relevance, Trees
+from ultr.relevance import MLP, Inputs, Preprocessing, Relevance
 from ultr.simulation.log import simulate
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
@@ -77,7 +77,7 @@ class MethodContract:
     }
 
     fewest_scores: ClassVar[int] = 26
-    """Of 50 candidates with one feature, at least so many have scores of their own."""
+    """Fewest different scores of 50 candidates that have one feature."""
     longer: ClassVar[dict[str, Any]] = {"relevance__steps": 150}
     """Options of a training that fits the data well."""
     overfitting: ClassVar[dict[str, Any]] = {"relevance__steps": 200, "relevance__learning_rate": 0.02}
@@ -343,31 +343,6 @@ class MethodContract:
         for options, message in wrong:
             with pytest.raises(OptionError, match=message):
                 method(**options).fit(self.data(method))
-
-
-class TreesContract(MethodContract):
-    """The same tests with trees as the relevance model."""
-
-    relevance: ClassVar[Relevance] = Trees(rounds=10, fewest_documents=10)
-    common_changes: ClassVar[dict[str, Any]] = {
-        "relevance": Trees(rounds=10, fewest_documents=10, leaves=3),
-        "relevance__rounds": 7,
-        "relevance__leaves": 4,
-        "relevance__learning_rate": 0.2,
-        "relevance__fewest_documents": 200,
-        "relevance__shrinkage": 10.0,
-        "relevance__bins": 7,
-        "seed": 1,
-        "evaluate_every": 3,
-        "patience": 1,
-    }
-    fewest_scores: ClassVar[int] = 7
-    longer: ClassVar[dict[str, Any]] = {"relevance__rounds": 50}
-    overfitting: ClassVar[dict[str, Any]] = {"relevance__rounds": 60, "relevance__learning_rate": 0.9}
-
-    def few_steps_on(self, lists: int) -> dict[str, Any]:
-        """Options of a few small steps; trees take all lists in any case."""
-        return {"relevance__rounds": 2}
 
 
 def _draws(estimator: Estimator, log: ClickLog) -> bool:

@@ -53,7 +53,7 @@ class Stage:
     update: Callable[[Tensor], None] | None = None
     """Called after each step with the sums that `loss` gave before the weights moved, for closed-form updates."""
     training: Training | None = None
-    """How this stage is trained, where that is not how the relevance model of the estimator is."""
+    """The training of this stage; None: that of the estimator's relevance model."""
     select: bool = True
     """True: stop early and end with the best weights that validation saw; False: end with the last ones."""
 

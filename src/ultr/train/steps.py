@@ -23,7 +23,7 @@ class Steps(ABC):
     model: RankingModel
     stage: Stage
     number: int
-    """Of the stage."""
+    """The number of the stage."""
     lists: TrainingLists
     optimizer: torch.optim.Optimizer
     training: Training

@@ -1,4 +1,4 @@
-"""What engines make of a model file, one reader each, by their documentation and independent of the writers.
+"""Readers of model files that score as the engines do, by their documentation and independent of the writers.
 
 A reader takes the content of a file and the names of the features, and gives a function from the values of one
 document, None where one is missing, to its score.

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ultr.exporting.engines.nested import trees
+from ultr.errors import OptionError
+from ultr.exporting.engines.nested import InnerNode, trees
 from ultr.relevance.forest import LEAF, Forest
 
 _NAN = 2 << 2
@@ -17,7 +18,10 @@ _FORBIDDEN = ' \t"[]{},:'
 
 
 def model_text(forest: Forest, names: Sequence[str]) -> str:
-    """The text that `lightgbm.Booster(model_str=...)` reads; names have none of the characters that it refuses."""
+    """The text that `lightgbm.Booster(model_str=...)` reads; a name that it would refuse is an `OptionError`."""
+    for name in names:
+        if not name or set(name) & set(_FORBIDDEN):
+            raise OptionError(f"LightGBM refuses the feature name {name!r}; give another one (--feature-map)")
     blocks = [_tree(forest.some(slice(number, number + 1)), number) for number in range(len(forest))]
     header = [
         "tree",
@@ -27,7 +31,7 @@ def model_text(forest: Forest, names: Sequence[str]) -> str:
         "label_index=0",
         f"max_feature_idx={len(names) - 1}",
         "objective=lambdarank",
-        f"feature_names={' '.join(map(_name, names))}",
+        f"feature_names={' '.join(names)}",
         f"feature_infos={' '.join(['[-1e308:1e308]'] * len(names))}",
         f"tree_sizes={' '.join(str(len(block)) for block in blocks)}",
         "",
@@ -37,24 +41,17 @@ def model_text(forest: Forest, names: Sequence[str]) -> str:
 
 
 def dump(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
-    """What `Booster.dump_model` gives, as far as Vespa reads it."""
+    """The content of `Booster.dump_model`, as far as Vespa reads it."""
 
-    def split(
-        _: int,
-        feature: int,
-        threshold: np.float32,
-        missing_left: bool,  # noqa: FBT001
-        left: dict[str, Any],
-        right: dict[str, Any],
-    ) -> dict[str, Any]:
+    def split(node: InnerNode[dict[str, Any]]) -> dict[str, Any]:
         return {
-            "split_feature": feature,
-            "threshold": float(threshold),
+            "split_feature": node.feature,
+            "threshold": float(node.threshold),
             "decision_type": "<=",
-            "default_left": missing_left,
+            "default_left": node.missing_left,
             "missing_type": "NaN",
-            "left_child": left,
-            "right_child": right,
+            "left_child": node.left,
+            "right_child": node.right,
         }
 
     roots = trees(forest, split, lambda _, value: {"leaf_value": value})
@@ -70,10 +67,6 @@ def dump(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
         "feature_names": list(names),
         "tree_info": [{"tree_index": number, "tree_structure": root} for number, root in enumerate(roots)],
     }
-
-
-def _name(name: str) -> str:
-    return "".join("_" if letter in _FORBIDDEN else letter for letter in name)
 
 
 def _tree(tree: Forest, number: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -11,12 +12,21 @@ from ultr.arrays import Floats
 from ultr.relevance.forest import LEAF, Forest
 
 T = TypeVar("T")
-Split = Callable[[int, int, np.float32, bool, T, T], T]
-"""Number and feature of a node, its threshold, whether missing values go left, and what is left and right of it."""
-Leaf = Callable[[int, float], T]
 
 
-def trees(forest: Forest, split: Split[T], leaf: Leaf[T]) -> list[T]:
+@dataclass(frozen=True)
+class InnerNode(Generic[T]):
+    """A node that is no leaf, with what has been made of the nodes below it."""
+
+    number: int
+    feature: int
+    threshold: np.float32
+    missing_left: bool
+    left: T
+    right: T
+
+
+def trees(forest: Forest, split: Callable[[InnerNode[T]], T], leaf: Callable[[int, float], T]) -> list[T]:
     """Every tree of a forest, made by these functions from the leaves up; nodes are numbered from 0 in each tree."""
     made: list[Any] = [None] * len(forest.features)
     first = np.repeat(forest.roots, np.diff(np.append(forest.roots, len(forest.features))))
@@ -26,8 +36,8 @@ def trees(forest: Forest, split: Split[T], leaf: Leaf[T]) -> list[T]:
         if feature == LEAF:
             made[node] = leaf(number, float(forest.values[node]))
         else:
-            left, right = made[forest.left[node]], made[forest.right[node]]
-            made[node] = split(number, feature, forest.thresholds[node], bool(forest.missing_left[node]), left, right)
+            missing_left, below = bool(forest.missing_left[node]), (made[forest.left[node]], made[forest.right[node]])
+            made[node] = split(InnerNode(number, feature, forest.thresholds[node], missing_left, *below))
     return [made[root] for root in forest.roots]
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-import numpy as np
-
-from ultr.exporting.engines.nested import trees
+from ultr.exporting.engines.nested import InnerNode, trees
 from ultr.relevance.forest import Forest
 
 
@@ -16,21 +14,14 @@ def ensemble(forest: Forest) -> str:
     Values that are at most the threshold go left. The format says nothing of missing values.
     """
 
-    def split(
-        _: int,
-        feature: int,
-        threshold: np.float32,
-        missing_left: bool,  # noqa: ARG001, FBT001
-        left: ElementTree.Element,
-        right: ElementTree.Element,
-    ) -> ElementTree.Element:
-        node = ElementTree.Element("split")
-        ElementTree.SubElement(node, "feature").text = str(feature + 1)
-        ElementTree.SubElement(node, "threshold").text = repr(float(threshold))
-        for side, child in (("left", left), ("right", right)):
+    def split(node: InnerNode[ElementTree.Element]) -> ElementTree.Element:
+        made = ElementTree.Element("split")
+        ElementTree.SubElement(made, "feature").text = str(node.feature + 1)
+        ElementTree.SubElement(made, "threshold").text = repr(float(node.threshold))
+        for side, child in (("left", node.left), ("right", node.right)):
             child.set("pos", side)
-            node.append(child)
-        return node
+            made.append(child)
+        return made
 
     def leaf(_: int, value: float) -> ElementTree.Element:
         node = ElementTree.Element("split")

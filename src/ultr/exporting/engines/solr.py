@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ultr.exporting.engines.nested import trees
+from ultr.exporting.engines.nested import InnerNode, trees
 from ultr.relevance.forest import Forest
 
 _SLACK = np.float32(1e-6)
@@ -17,20 +17,13 @@ _SLACK = np.float32(1e-6)
 def model(forest: Forest, names: Sequence[str], *, name: str) -> dict[str, Any]:
     """The body of `PUT /solr/<collection>/schema/model-store`."""
 
-    def split(
-        _: int,
-        feature: int,
-        threshold: np.float32,
-        missing_left: bool,  # noqa: FBT001
-        left: dict[str, Any],
-        right: dict[str, Any],
-    ) -> dict[str, Any]:
+    def split(node: InnerNode[dict[str, Any]]) -> dict[str, Any]:
         return {
-            "feature": names[feature],
-            "threshold": str(_threshold(threshold)),
-            "missing": "left" if missing_left else "right",
-            "left": left,
-            "right": right,
+            "feature": names[node.feature],
+            "threshold": str(_threshold(node.threshold)),
+            "missing": "left" if node.missing_left else "right",
+            "left": node.left,
+            "right": node.right,
         }
 
     roots = trees(forest, split, lambda _, value: {"value": str(value)})

@@ -28,7 +28,9 @@ class Target:
     ending: str = "json"
     knows_missing: bool = True
     knows_negative: bool = False
-    """Whether scores may be below 0; Lucene refuses them."""
+    """True if scores may be below 0; Lucene refuses them."""
+    finest: float = 0.0
+    """Values closer to 0 than this cannot be told from it."""
 
 
 def interpreted(read: Callable[[str, Sequence[str]], interpreters.Score]) -> Callable[..., Doubles]:
@@ -91,7 +93,10 @@ TARGETS: dict[str, Target] = {
         lambda forest, names, _: json.dumps(elastic.trained_model(forest, names)), interpreted(interpreters.elastic)
     ),
     "solr": Target(
-        lambda forest, names, name: json.dumps(solr.model(forest, names, name=name)), interpreted(interpreters.solr)
+        lambda forest, names, name: json.dumps(solr.model(forest, names, name=name)),
+        interpreted(interpreters.solr),
+        # Next to its slack of 1e-6, in float32.
+        finest=1e-12,
     ),
     "vespa": Target(
         lambda forest, names, _: json.dumps(lightgbm_text.dump(forest, names)),

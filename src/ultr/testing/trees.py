@@ -1,0 +1,33 @@
+"""The contract of methods once more, with trees as the relevance model."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ultr.relevance import Relevance, Trees
+from ultr.testing.methods import MethodContract
+
+
+class TreesContract(MethodContract):
+    """The same tests with trees as the relevance model."""
+
+    relevance: ClassVar[Relevance] = Trees(rounds=10, fewest_documents=10)
+    common_changes: ClassVar[dict[str, Any]] = {
+        "relevance": Trees(rounds=10, fewest_documents=10, leaves=3),
+        "relevance__rounds": 7,
+        "relevance__leaves": 4,
+        "relevance__learning_rate": 0.2,
+        "relevance__fewest_documents": 200,
+        "relevance__shrinkage": 10.0,
+        "relevance__bins": 7,
+        "seed": 1,
+        "evaluate_every": 3,
+        "patience": 1,
+    }
+    fewest_scores: ClassVar[int] = 7
+    longer: ClassVar[dict[str, Any]] = {"relevance__rounds": 50}
+    overfitting: ClassVar[dict[str, Any]] = {"relevance__rounds": 60, "relevance__learning_rate": 0.9}
+
+    def few_steps_on(self, lists: int) -> dict[str, Any]:
+        """Options of a few small steps; trees take all lists in any case."""
+        return {"relevance__rounds": 2}
