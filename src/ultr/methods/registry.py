@@ -10,6 +10,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.distilled import Distilled
 from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
@@ -53,7 +54,7 @@ method = METHODS.choose
 def load(folder: str | Path) -> Ranker:
     """The ranker that was saved in a folder."""
     manifest = load_manifest(folder)
-    kind = method(manifest.method)
+    kind = Distilled if manifest.method == Distilled.name else method(manifest.method)
     try:
         options: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()
