@@ -51,10 +51,15 @@ register = METHODS.register
 method = METHODS.choose
 
 
+def kind_of(name: str) -> type[Estimator]:
+    """The class of a ranker's method: one that can be trained by name, or `Distilled`, which needs a teacher."""
+    return Distilled if name == Distilled.name else method(name)
+
+
 def load(folder: str | Path) -> Ranker:
     """The ranker that was saved in a folder."""
     manifest = load_manifest(folder)
-    kind = Distilled if manifest.method == Distilled.name else method(manifest.method)
+    kind = kind_of(manifest.method)
     try:
         options: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()
