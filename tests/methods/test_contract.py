@@ -33,11 +33,12 @@ class _Contract(MethodContract):
         "start": 0.2,
         "dropout": 0.3,
         "link": "softmax",
+        "weight_power": 0.5,
     }
 
     def has_effect(self, option: str, method: type[Estimator]) -> bool:
         """Vectors of their own are for trees."""
-        return option not in {"device", "vector_hidden", "vector_steps"}
+        return option not in {"device", "vector_hidden", "vector_steps", "soft_targets", "loss"}
 
     def data_for(self, option: str, method: type[Estimator]) -> ClickLog | JudgedLists:
         """Several bias factors, where an option is about how they are combined."""
@@ -54,11 +55,16 @@ class TestEveryMethod(_Contract):
 
 @pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
 class TestEveryMethodWithTrees(TreesContract, _Contract):
-    changes: ClassVar[dict[str, Any]] = _Contract.changes | {"vector_hidden": (4,), "vector_steps": 5}
+    changes: ClassVar[dict[str, Any]] = _Contract.changes | {
+        "vector_hidden": (4,),
+        "vector_steps": 5,
+        "soft_targets": 0.5,
+        "loss": "lambdarank",
+    }
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
-        # The vectors are learned by a network, in a moment.
-        short = {"vector_hidden": (8,), "vector_steps": 30} if method is Vectorization else {}
+        # The vectors are learned by a network, in a moment; clicks as they are can be learned by heart.
+        short = {"vector_hidden": (8,), "vector_steps": 30, "soft_targets": 0.0} if method is Vectorization else {}
         return super().make(method, **short | options)
 
     def has_effect(self, option: str, method: type[Estimator]) -> bool:

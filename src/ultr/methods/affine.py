@@ -14,6 +14,7 @@ from torch.nn import functional
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.losses import click_likelihood_loss, softmax_cross_entropy
+from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.relevance.relevance_model import RelevanceModel
@@ -126,15 +127,16 @@ class Affine(Estimator[AffineObjective]):
 
     name: ClassVar[str] = "affine"
 
-    em_rate: float = 0.05
-    """How far a step moves the click rates towards the batch's estimate."""
+    em_rate: float | None = None
+    """Share of the way to an estimate that the click rates move; by default 0.05, or 1 where a step sees all lists."""
     smallest: float = 0.01
     """Positions with an alpha below this are left out of stage 2: clicks there tell hardly anything of relevance."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
-        checks.share("em_rate", self.em_rate)
+        if self.em_rate is not None:
+            checks.share("em_rate", self.em_rate)
         checks.share("smallest", self.smallest)
 
     def learns(self, factor: Factor) -> bool:
@@ -151,6 +153,7 @@ class Affine(Estimator[AffineObjective]):
 
     def stages(self, objective: AffineObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The EM, then the ranker."""
+        rate = em_rate(self.em_rate, self.relevance)
         levels, *totals = lists.factor_totals()
         shown, clicked = (np.bincount(levels[:, 0], each, minlength=len(objective.other_rates)) for each in totals)
         rates = torch.from_numpy(clicked / np.maximum(shown, 1)).float()
@@ -165,7 +168,7 @@ class Affine(Estimator[AffineObjective]):
                 moves=JUDGE,
                 held_out=objective.click_loss,
                 begin=lambda _: objective.start_rates(rates),
-                update=lambda sums: objective.maximise(sums, self.em_rate),
+                update=lambda sums: objective.maximise(sums, rate),
             ),
             Stage(
                 "corrected clicks",

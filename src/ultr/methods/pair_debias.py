@@ -13,6 +13,7 @@ from torch.nn import functional
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.errors import DataError
+from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.relevance.inputs import Inputs
@@ -93,15 +94,16 @@ class PairDebias(Estimator[PairObjective]):
 
     name: ClassVar[str] = "pair-debias"
 
-    em_rate: float = 0.05
-    """How far a step moves t+ and t- towards the batch's estimate."""
+    em_rate: float | None = None
+    """Share of the way to an estimate that t+ and t- move; by default 0.05, or 1 where a step sees all lists."""
     norm: float = 1.0
     """The p of the regularisation; the larger, the closer t+ and t- stay to 1."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
-        checks.share("em_rate", self.em_rate)
+        if self.em_rate is not None:
+            checks.share("em_rate", self.em_rate)
         checks.not_negative("norm", self.norm)
 
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
@@ -118,6 +120,7 @@ class PairDebias(Estimator[PairObjective]):
 
     def stages(self, objective: PairObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage: the gradient for f, the closed form for t+ and t-."""
+        rate = em_rate(self.em_rate, self.relevance)
         if lists.pair_clicks is None:
             raise DataError(
                 "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
@@ -132,7 +135,7 @@ class PairDebias(Estimator[PairObjective]):
                 objective.debiased_loss,
                 objective.score,
                 held_out=objective.click_loss,
-                update=lambda sums: objective.update_bias(sums, self.em_rate, self.norm),
+                update=lambda sums: objective.update_bias(sums, rate, self.norm),
             )
         ]
 

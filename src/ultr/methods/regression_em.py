@@ -14,6 +14,7 @@ from torch.nn import functional
 from ultr import checks
 from ultr.arrays import Doubles, Floats
 from ultr.losses import click_likelihood_loss
+from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.methods.ranker import Ranker
@@ -96,15 +97,16 @@ class RegressionEM(Estimator[RegressionObjective]):
 
     name: ClassVar[str] = "regression-em"
 
-    em_rate: float = 0.05
-    """How far a step moves the propensities towards the batch's estimate."""
+    em_rate: float | None = None
+    """Share of the way to an estimate that the propensities move; by default 0.05, or 1 where a step sees all lists."""
     start: float = 0.5
     """The propensity of every position at the start. Public code has 0.9, from where the first ones stick at 1."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
-        checks.share("em_rate", self.em_rate)
+        if self.em_rate is not None:
+            checks.share("em_rate", self.em_rate)
         checks.share("start", self.start)
 
     def learns(self, factor: Factor) -> bool:
@@ -117,6 +119,7 @@ class RegressionEM(Estimator[RegressionObjective]):
 
     def stages(self, objective: RegressionObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage: the gradient for g, the averages for theta."""
+        rate = em_rate(self.em_rate, self.relevance)
         return [
             Stage(
                 "expectation and maximisation",
@@ -124,7 +127,7 @@ class RegressionEM(Estimator[RegressionObjective]):
                 objective.expect,
                 objective.score,
                 held_out=objective.click_loss,
-                update=lambda sums: objective.maximise(sums, self.em_rate),
+                update=lambda sums: objective.maximise(sums, rate),
             )
         ]
 

@@ -18,7 +18,8 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Lineage
 from ultr.errors import OptionError
-from ultr.losses import gaussian_loss
+from ultr.losses import gaussian_loss, softmax_cross_entropy
+from ultr.methods.click_weights import ClickWeights
 from ultr.methods.dimension import DIMENSIONS, TriedDimension, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -36,6 +37,7 @@ from ultr.train.stage import RELEVANCE, Models, Stage
 
 AUTO = "auto"
 SCHEDULES = ("sequential", "joint")
+LOSSES = ("softmax", "lambdarank")
 WARM_UP = 500
 """The first steps of the joint schedule, in which observation and base network keep still, as in the released code."""
 BASE = ("base",)
@@ -53,17 +55,26 @@ class VectorObjective(Objective):
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, factors: Sequence[Factor], dimension: int, *, combine: str) -> None:
+    def __init__(self, factors: Sequence[Factor], dimension: int, *, combine: str, weight_power: float = 0.0) -> None:
         super().__init__()
         self.dimension = dimension
         self.observation = Observation(factors, dimension, combine=combine)
+        self.click_weights = ClickWeights(len(factors[0].levels), weight_power)
         # The base network works in units of the log's observation embeddings: o = centre + spread * output.
         self.register_buffer("centre", torch.zeros(dimension))
         self.register_buffer("spread", torch.ones(dimension))
 
-    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+    def logits(self, r: Tensor, batch: Batch) -> Tensor:
         """r(x) . o(t) of each document, [lists, width]."""
         return batch.pad((r[:, : self.dimension] * self.observation(batch.factors)).sum(dim=-1))
+
+    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
+        """List-wise cross-entropy of the weighted clicks, [lists]."""
+        return softmax_cross_entropy(self.logits(r, batch), self.click_weights.weighted(batch), mask=batch.mask)
+
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """Logits of the clicks as they are, [lists, width]."""
+        return self.click_weights.click_logits(self.logits(r, batch), batch)
 
     def base_loss(self, r: Tensor, batch: Batch) -> Tensor:
         """Loss of the base network's prediction of the observation embeddings, which it does not change, [lists]."""
@@ -174,6 +185,9 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """`sequential`: stage 2 after stage 1 (the paper). `joint`: both at once after a warm-up (its released code)."""
     combine: str = "product"
     """How the embeddings of several bias factors become one: `product` or `sum`."""
+    weight_power: float = 0.0
+    """A click counts (click rate of its position)^-weight_power, with the weight of all clicks kept: 0, all alike; 0.5,
+    one over the square root; 1, one over the rate."""
     base_hidden: tuple[int, ...] = (32,)
     """Sizes of the base network's hidden layers; the paper's (256, 64) ranks no better and takes longer to score."""
     base_steps: int | None = None
@@ -184,6 +198,11 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """With trees, sizes of the hidden layers of the network that learns the vectors."""
     vector_steps: int | None = None
     """With trees, steps of the network that learns the vectors; by default its recipe's."""
+    soft_targets: float = 0.5
+    """With trees, share of the clicks that are as the network predicts them: 0, as they were; 1, only predicted."""
+    loss: str = "softmax"
+    """With trees, the loss of the forest: `softmax`, its likelihood of the clicks, or `lambdarank`, nDCG of debiased
+    clicks."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
@@ -202,9 +221,15 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                     "base_steps does not go with schedule 'joint', which trains the base network all along"
                 )
         checks.not_negative("base_penalty", self.base_penalty)
+        checks.not_negative("weight_power", self.weight_power)
         self._vectors().check()
-        if isinstance(self.relevance, Trees) and self.schedule == "joint":
-            raise OptionError("schedule 'joint' trains a base network, which trees do without; leave it out")
+        checks.one_of("loss", self.loss, LOSSES)
+        if checks.not_negative("soft_targets", self.soft_targets) > 1:
+            raise OptionError(f"soft_targets must be from 0 to 1, got {self.soft_targets!r}")
+        if isinstance(self.relevance, Trees):
+            for name in ("schedule", "base_hidden", "base_steps", "base_penalty"):
+                if getattr(self, name) != getattr(type(self), name):
+                    raise OptionError(f"{name} is about a base network, which trees do without; leave it out")
 
     def learn(
         self,
@@ -268,8 +293,17 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
 
     def objective(self, factors: Sequence[Factor]) -> VectorObjective | OffsetObjective:
         """The observation embeddings."""
-        kind = OffsetObjective if isinstance(self.relevance, Trees) else VectorObjective
-        return kind(factors, int(self.dimension), combine=self.combine)
+        dimension = int(self.dimension)
+        if isinstance(self.relevance, Trees):
+            return OffsetObjective(
+                factors,
+                dimension,
+                combine=self.combine,
+                weight_power=self.weight_power,
+                soft_targets=self.soft_targets,
+                predicts_clicks=self.loss == "softmax",
+            )
+        return VectorObjective(factors, dimension, combine=self.combine, weight_power=self.weight_power)
 
     def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The relevance model and the base network; with trees, the forest and the network of the vectors."""
@@ -283,6 +317,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
 
     def stages(self, objective: VectorObjective | OffsetObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """Clicks, then base (`sequential`); warm-up, then both (`joint`); vectors, then the forest (trees)."""
+        objective.click_weights.set(lists)
         levels, impressions, _ = lists.factor_totals()
         seen = torch.from_numpy(levels)
         shares = torch.from_numpy(impressions / impressions.sum()).float()
@@ -363,9 +398,10 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             Stage(
                 "trees",
                 steps,
-                objective.click_loss,
+                objective.soft_loss if objective.predicts_clicks else objective.lambdarank_loss,
                 objective.score,
                 uses=objective.clicks_with,
+                held_out=objective.click_loss if objective.predicts_clicks else None,
                 begin=lambda _: objective.set_centre(seen, shares),
             ),
         )

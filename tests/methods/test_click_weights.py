@@ -1,0 +1,108 @@
+"""Weights of clicks by position, and the targets that a forest learns with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.relevance.documents import inputs_of
+
+from ultr.data.click_log import ClickLog
+from ultr.errors import OptionError
+from ultr.losses import softmax_cross_entropy
+from ultr.methods import Vectorization, load
+from ultr.methods.click_weights import click_weights
+from ultr.methods.factors import factors_of
+from ultr.methods.vector_offset import OffsetObjective
+from ultr.relevance import MLP
+from ultr.testing.methods import small_log
+from ultr.train.lists import Batch, TrainingLists
+
+SHOWN, CLICKED = np.array([200.0, 100.0, 50.0, 10.0]), np.array([100.0, 20.0, 2.0, 0.0])
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_weights_are_powers_of_the_click_rate_and_keep_the_weight_of_all_clicks(power: float) -> None:
+    weights = click_weights(SHOWN, CLICKED, power)
+    assert weights @ CLICKED == pytest.approx(CLICKED.sum())
+    rates = CLICKED[:3] / SHOWN[:3]
+    np.testing.assert_allclose(weights[:3] / weights[0], (rates / rates[0]) ** -power)
+    assert np.isfinite(weights).all(), "a position without a click has no rate to divide by"
+
+
+def _one_query(clicks: np.ndarray, impressions: np.ndarray) -> ClickLog:
+    """Two documents in both orders, with these clicks."""
+    return ClickLog.of(
+        features=np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32),
+        documents=np.array([0, 1, 1, 0]),
+        offsets=np.array([0, 2, 4]),
+        queries=np.array([0, 0]),
+        clicks=clicks,
+        impressions=impressions,
+    )
+
+
+def test_a_ranker_of_weighted_clicks_still_predicts_the_clicks_as_they_are() -> None:
+    """Vectors fit two lists of two documents exactly, so that the predicted shares are those of the log."""
+    clicks = np.array([600, 100, 300, 200])
+    log = _one_query(clicks, np.array([1_000, 1_000]))
+    relevance = MLP(hidden=(8,), recipe="collapsed", steps=600)
+    fitted = Vectorization(dimension=2, weight_power=1.0, relevance=relevance, base_steps=1).fit(log)
+    np.testing.assert_allclose(fitted.click_shares(log), clicks / np.repeat([700, 500], 2), atol=0.01)
+    objective = fitted.ranker_.objective
+    expected = click_weights(np.array([2_000.0, 2_000.0]), np.array([900.0, 300.0]), 1.0)
+    np.testing.assert_allclose(objective.click_weights.weights.numpy(), expected, rtol=1e-6)
+
+
+def test_weights_are_saved_and_a_model_without_them_has_none(tmp_path: object) -> None:
+    log = small_log()
+    short = Vectorization(relevance=MLP(hidden=(4,), steps=3), base_hidden=(4,), base_steps=1)
+    for power in (0.0, 0.5):
+        fitted = replace(short, weight_power=power).fit(log)
+        fitted.save(f"{tmp_path}/{power}")
+        again = load(f"{tmp_path}/{power}")
+        np.testing.assert_array_equal(again.click_shares(log), fitted.click_shares(log))
+        assert any("click_weights" in name for name in again.model.state_dict()) == (power > 0)
+
+
+def _offset_batch() -> tuple[OffsetObjective, Batch, torch.Tensor]:
+    log = small_log()
+    objective = OffsetObjective(factors_of(log), 2, combine="product", weight_power=0.5)
+    lists = TrainingLists.of_log(log, inputs_of(log.features))
+    objective.click_weights.set(lists)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        objective.observation.tables[0].uniform_(0.5, 1.5, generator=generator)
+        objective.centre.fill_(0.9)
+    batch = lists.batch(np.arange(7))
+    return objective, batch, torch.randn(len(batch.factors), 3, generator=generator)
+
+
+def test_soft_targets_go_from_the_clicks_to_what_the_network_predicts() -> None:
+    objective, batch, r = _offset_batch()
+    hard = objective.click_loss(r, batch)
+    assert objective.soft_targets == 0
+    torch.testing.assert_close(objective.soft_loss(r, batch), hard)
+    predicted = objective.vector_logits(r[:, 1:], batch).masked_fill(~batch.mask, float("-inf")).softmax(dim=-1)
+    total = objective.click_weights.weighted(batch).sum(dim=-1, keepdim=True)
+    soft = softmax_cross_entropy(objective.logits(r, batch), total * predicted, mask=batch.mask)
+    for share in (1.0, 0.25):
+        objective.soft_targets = share
+        torch.testing.assert_close(objective.soft_loss(r, batch), (1 - share) * hard + share * soft)
+
+
+def test_a_forest_that_is_the_network_has_the_least_loss_on_its_predictions() -> None:
+    """f(x) = v(x) . b makes f + v . (o - b) = v . o."""
+    objective, batch, r = _offset_batch()
+    objective.soft_targets = 1.0
+    same = torch.cat([r[:, 1:] @ objective.centre[:, None], r[:, 1:]], dim=1)
+    least = objective.soft_loss(same, batch)
+    assert (objective.soft_loss(r, batch) > least).all()
+
+
+@pytest.mark.parametrize(("option", "value"), [("soft_targets", 1.1), ("soft_targets", -0.1), ("weight_power", -1.0)])
+def test_options_out_of_range_are_refused(option: str, value: float) -> None:
+    with pytest.raises(OptionError, match=option):
+        Vectorization(**{option: value}).check()  # type: ignore[arg-type]
