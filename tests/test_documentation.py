@@ -25,6 +25,8 @@ GIVEN = (
     stand_ins.log_with_swaps,
     stand_ins.model,
     stand_ins.forest,
+    stand_ins.network,
+    stand_ins.shop,
     stand_ins.runs,
 )
 ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}

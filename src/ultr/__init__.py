@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from ultr.evaluation.comparison import compare as compare
     from ultr.evaluation.counterfactual import counterfactual_value as counterfactual_value
     from ultr.evaluation.judged import evaluate as evaluate
+    from ultr.exporting.distillation import distil as distil
     from ultr.exporting.export import export as export
+    from ultr.exporting.forest_file import export_forest as export_forest
     from ultr.methods.affine import Affine as Affine
     from ultr.methods.click_baseline import ClickBaseline as ClickBaseline
     from ultr.methods.dla import DLA as DLA
@@ -73,8 +75,10 @@ _HOMES = {
     "compare": "ultr.evaluation.comparison",
     "counterfactual_value": "ultr.evaluation.counterfactual",
     "diagnose": "ultr.diagnosis.diagnosis",
+    "distil": "ultr.exporting.distillation",
     "evaluate": "ultr.evaluation.judged",
     "export": "ultr.exporting.export",
+    "export_forest": "ultr.exporting.forest_file",
     "letor_like": "ultr.datasets.letor_like",
     "load": "ultr.methods.registry",
     "prepare": "ultr.preparation.log",

@@ -82,6 +82,12 @@ def new_file(path: str | Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def check_new_file(path: str | Path, *, overwrite: bool = False) -> None:
+    """Raise an `OptionError` if there is such a file that may not be overwritten."""
+    if Path(path).exists() and not overwrite:
+        raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
+
+
 def write_json(path: str | Path, content: Any) -> None:
     """Write `content` as JSON, whole or not at all."""
     with new_file(path) as draft:

@@ -57,7 +57,7 @@ def test_machines_read_what_pointwise_costs(model: Path, tmp_path: Path) -> None
     options = ("--pointwise", "--data", "letor-like=40", "--part", "test", "--out", file)
     content = json.loads(ultr("export", model, *options, "--json").stdout)
     assert content["card"]["form"] == "documents"
-    assert content["cost"]["pointwise"] - content["cost"]["model"] == pytest.approx(
+    assert content["cost"]["exported"] - content["cost"]["model"] == pytest.approx(
         content["cost"]["change"]["difference"]
     )
     assert content["file"] == str(file)

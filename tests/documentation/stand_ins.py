@@ -57,6 +57,25 @@ def forest(folder: str) -> None:
     ClickBaseline(relevance=Trees(rounds=5)).fit(log).save(folder)
 
 
+def shop(folder: str = "shop", forest: str = "forest", network: str = "net") -> None:
+    """Rankers of three features, one by trees and one by a network, and their log."""
+    random = np.random.default_rng(0)
+    features = np.stack([random.gamma(2, 3, 400), random.gamma(2, 1, 400), random.integers(1, 60, 400)], axis=1)
+    clicks = random.binomial(20, 1 / (1 + np.exp(4 - features[:, 0] / 3)))
+    log = ClickLog.of(
+        features=features,
+        feature_names=["bm25_title", "bm25_body", "age"],
+        documents=np.arange(400),
+        offsets=np.arange(0, 401, 10),
+        impressions=np.full(40, 20),
+        clicks=clicks,
+        queries=np.arange(40),
+    )
+    log.save(folder)
+    ClickBaseline(relevance=Trees(rounds=5, fewest_documents=20)).fit(log).save(forest)
+    Vectorization(relevance=MLP(hidden=(8,), steps=20), dimension=2).fit(log).save(network)
+
+
 def raw_log(*files: str, pages: int = 200, **names: str) -> None:
     """A raw log, one row a shown document, shared out to files; `names` are other names of columns."""
     random = np.random.default_rng(0)
@@ -136,6 +155,13 @@ def runs(folder: str) -> None:
         ultr("train", method, "--log", "log", *short, "--out", name)
     ultr("train", "label", "--data", data, *short, "--out", "upper")
     ultr("demo", "--out", "demo")
+
+
+def network(folder: str, data: str, log: str) -> None:
+    """A network, with the data set and the log that it was trained on."""
+    judged(data)
+    ultr("simulate", "--data", f"mq2007={data}", "--impressions", 5_000, "--out", log)
+    ultr("train", "vectorization", "--log", log, "--steps", 3, "--set", "hidden=8", "--out", folder)
 
 
 def small_demo(patch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +62,21 @@ def test_an_engine_scores_as_the_forest_does(to: str, forest: Forest, rows: Floa
     assert len(chosen) > 50
     found = target.score(target.write(forest, NAMES, "mine"), NAMES, chosen)
     np.testing.assert_allclose(found, forest.predict(chosen, 1)[:, 0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("to", ["xgboost", "elasticsearch-ltr", "elastic", "solr", "vespa"])
+def test_files_have_no_numbers_that_json_lacks(to: str, forest: Forest) -> None:
+    # A split of missing values from all others.
+    apart = replace(forest, thresholds=np.full_like(forest.thresholds, np.finfo(np.float32).max))
+
+    def refuse(number: str) -> None:
+        pytest.fail(f"{number} is not JSON")
+
+    body = json.loads(TARGETS[to].write(apart, NAMES, "mine"), parse_constant=refuse)
+    if to == "elasticsearch-ltr":
+        json.loads(body["model"]["model"]["definition"], parse_constant=refuse)
+    if to == "elastic":
+        json.loads(gzip.decompress(base64.b64decode(body["compressed_definition"])), parse_constant=refuse)
 
 
 @pytest.mark.parametrize("to", TARGETS)

@@ -182,14 +182,14 @@ def test_every_method_can_be_exported(
 def test_a_scalar_ranker_costs_nothing_to_be_pointwise(clicked: ClickBaseline, tmp_path: Path) -> None:
     written = export(clicked, tmp_path / "model.onnx", pointwise=True)
     assert written.cost is not None
-    assert written.cost.pointwise == pytest.approx(written.cost.model, abs=1e-6)
+    assert written.cost.exported == pytest.approx(written.cost.model, abs=1e-6)
 
 
 def test_the_cost_of_being_pointwise_is_measured_on_the_lists_given(exports: dict[str, Export], small: Splits) -> None:
     cost = exports["pointwise"].cost
     assert cost is not None
     assert cost.queries == small.test.with_relevant().queries
-    assert cost.change.difference == pytest.approx(cost.pointwise - cost.model)
+    assert cost.change.difference == pytest.approx(cost.exported - cost.model)
     assert exports["lists"].cost is None
 
 

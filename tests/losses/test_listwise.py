@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ultr.losses import softmax_cross_entropy
+from ultr.losses import centred_squared_error, softmax_cross_entropy
 
 
 def _cross_entropy_by_definition(logits: list[float], clicks: list[float]) -> float:
@@ -48,3 +48,19 @@ def test_counts_of_a_collapsed_list_give_the_sum_over_its_sessions() -> None:
     separate = softmax_cross_entropy(logits.expand(200, 5), sessions, mask=mask.expand(200, 5)).sum()
     collapsed = softmax_cross_entropy(logits, sessions.sum(0, keepdim=True), mask=mask).sum()
     torch.testing.assert_close(separate, collapsed)
+
+
+def test_the_squared_error_is_that_of_all_pairs_of_a_list() -> None:
+    scores, targets = [0.3, -1.2, 2.0], [1.0, -0.4, -0.6]
+    pairs = sum(
+        (one - other - wanted + unwanted) ** 2
+        for one, wanted in zip(scores, targets, strict=True)
+        for other, unwanted in zip(scores, targets, strict=True)
+    )
+    mask = torch.tensor([[True, True, True, False], [True, True, True, False]])
+    found = centred_squared_error(
+        torch.tensor([[*scores, 7.0], [*(each + 5 for each in scores), math.nan]]),
+        torch.tensor([[*targets, 0.0], [*targets, math.nan]]),
+        mask=mask,
+    )
+    torch.testing.assert_close(found, torch.tensor([pairs / 12, pairs / 12]))

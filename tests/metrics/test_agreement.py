@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from ultr.metrics import kendall_tau
+from ultr.metrics import kendall_tau, same_top
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=0, max_size=12), max_size=4))
@@ -20,3 +20,17 @@ def test_it_is_that_of_scipy_in_each_list(lists: list[list[tuple[int, int]]]) ->
             assert np.isnan(tau)
         else:
             assert tau == pytest.approx(kendalltau(one, other).statistic)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=0, max_size=12), max_size=4))
+def test_the_top_is_the_same_if_whatever_one_puts_there_is_best_by_the_other(
+    lists: list[list[tuple[int, int]]],
+) -> None:
+    scores, others = (np.array([pair[side] for each in lists for pair in each], dtype=float) for side in (0, 1))
+    offsets = np.cumsum([0, *map(len, lists)])
+    for same, each in zip(same_top(scores, others, offsets), lists, strict=True):
+        if len(each) < 2:
+            assert np.isnan(same)
+        else:
+            best, other_best = (max(pair[side] for pair in each) for side in (0, 1))
+            assert same == all(score == best for score, other in each if other == other_best)

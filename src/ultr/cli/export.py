@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
+from ultr.files import check_new_file, check_new_folder
 
 if TYPE_CHECKING:
-    from ultr.exporting import Export
+    from ultr.data.judged import JudgedLists
+    from ultr.exporting import Distillation, Export
+    from ultr.exporting.cost import Cost
     from ultr.methods.ranker import Ranker
 
 ONNX = "onnx"
@@ -43,37 +48,71 @@ def export(
             help="For engines that score one document at a time: one base vector for all queries; tells its cost.",
         ),
     ] = False,
+    distil: Annotated[
+        bool,
+        typer.Option(
+            "--distil",
+            help="For engines that take only trees: a forest taught by the model's scores; tells its cost.",
+        ),
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="With --distil: the click log to teach on; by default the training lists the model kept."),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
             help="Judged lists to check the file on, NAME=FOLDER or an SVMlight, CSV or Parquet file; by default the "
-            "training lists that the model kept."
+            "training lists that the model kept. With --distil, to measure on, and without --log to teach on "
+            "(the train part)."
         ),
     ] = None,
     part: options.Part = "test",
     fold: options.Fold = 1,
+    keep: Annotated[
+        Path | None, typer.Option(help="With --distil: a model folder for the forest, to evaluate or serve it.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="With --distil: an option of the trees, repeatable."),
+    ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
     """Write a ranker as one file for other programs, and check it against the model.
 
-    An ONNX graph has scaling, networks and projection inside; a ranker by trees also goes to search engines.
+    An ONNX graph has scaling, networks and projection inside; a ranker by trees also goes to search engines, and a
+    network by --distil.
 
     Example: `ultr export model --to onnx`
     """
     from ultr.exporting import export as export_ranker
     from ultr.exporting.engines.targets import TARGETS
     from ultr.methods import load
+    from ultr.methods.origin import Origin
 
     checks.one_of("--to", to, [ONNX, *TARGETS])
+    if not distil and (log is not None or keep is not None or settings):
+        raise OptionError("--log, --keep and --set are for --distil; add it or leave them out")
+    if to == ONNX and feature_map is not None:
+        raise OptionError("--feature-map is for engines; an ONNX graph takes features by their place")
+    if to == ONNX and distil:
+        raise OptionError("--distil is for engines that take only trees; an ONNX graph takes the network as it is")
+    if to != ONNX and (pointwise or form != "lists" or (data is not None and not distil)):
+        raise OptionError(f"--form, --pointwise and --data are for onnx; leave them out with --to {to}")
     ranker = load(model)
     if to != ONNX:
-        if pointwise or data is not None or form != "lists":
-            raise OptionError(f"--form, --pointwise and --data are for onnx; leave them out with --to {to}")
-        _export_forest(ranker, model, to, out, feature_map, overwrite=overwrite, json=json)
+        file = _beside(model, f"{to}.{TARGETS[to].ending}") if out is None else out
+        names = _feature_map(feature_map)
+        check_new_file(file, overwrite=overwrite)
+        if keep is not None:
+            check_new_folder(keep, overwrite=overwrite)
+        taught = _distil(ranker, log, data, part, fold, settings) if distil else None
+        _export_forest(ranker, taught, model, file, to, names, overwrite=overwrite, json=json)
+        if taught is not None and keep is not None:
+            origin = Origin(command=shlex.join(["ultr", *sys.argv[1:]]))
+            taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
         return
-    if feature_map is not None:
-        raise OptionError("--feature-map is for engines; an ONNX graph takes features by their place")
     lists = None if data is None else options.read_part(data, part, fold=fold, names=ranker.feature_names)
     file = _beside(model, "onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
@@ -90,39 +129,117 @@ def _beside(model: Path, ending: str) -> Path:
     return folder.with_name(f"{folder.name}.{ending}")
 
 
+def _feature_map(path: Path | None) -> dict[str, str]:
+    from ultr.files import read_json
+
+    names = {} if path is None else read_json(path)
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise OptionError(f'{path} must be a JSON object of names, such as {{"bm25": "title_bm25"}}')
+    return names
+
+
+def _distil(
+    ranker: Ranker,
+    log: Path | None,
+    data: str | None,
+    part: str,
+    fold: int,
+    settings: list[str] | None,
+) -> Taught:
+    """The forest that a ranker teaches on a log, on judged lists, or on the training lists that it kept."""
+    from dataclasses import fields, replace
+    from typing import get_type_hints
+
+    from ultr.data.click_log import ClickLog
+    from ultr.exporting import distil
+    from ultr.methods.distilled import TREES
+    from ultr.relevance import Trees
+
+    hints = get_type_hints(Trees)
+    chosen = options.parse_settings(settings, {each.name: hints[each.name] for each in fields(Trees)}, of="trees")
+    trees = replace(TREES, **chosen)
+    trees.check()
+    source: ClickLog | JudgedLists | None = None
+    lists, where, by_clicks = None, "training lists", ranker.method != "label"
+    if log is not None:
+        source, where = ClickLog.load(log), str(log)
+    elif data is not None:
+        source = options.read_part(data, "train", fold=fold, names=ranker.feature_names)
+        where, by_clicks = options.name_of_part(data, "train"), False
+    if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
+        lists, by_clicks = options.read_part(data, part, fold=fold, names=ranker.feature_names), False
+    made = distil(ranker, source, lists=lists, relevance=trees, progress=True)
+    others = "others" if lists is None else options.name_of_part(str(data), part)
+    return Taught(made, where, others, by_clicks=by_clicks)
+
+
+class Taught(NamedTuple):
+    """A distillation, and the names of what it was taught and measured on."""
+
+    distillation: Distillation
+    where: str
+    others: str
+    by_clicks: bool
+
+    def print(self) -> None:
+        """Say how near the forest comes to the network, and what it costs."""
+        made = self.distillation
+        mixed = f" and of {made.mixed:,} with features mixed" if made.mixed else ""
+        typer.echo(
+            f"taught by the model's scores of {made.taught_on:,} lists{mixed} ({self.where}); on {made.measured_on:,} "
+            f"lists ({self.others}) Kendall's tau {made.kendall_tau:.4f}, the same document at the top of "
+            f"{made.same_top:.0%}"
+        )
+        if made.cost is None:
+            typer.echo("what it costs is not known: no candidate is relevant; give --data")
+        else:
+            typer.echo(f"by the forest: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
+
+
 def _export_forest(
     ranker: Ranker,
+    taught: Taught | None,
     model: Path,
+    file: Path,
     to: str,
-    out: Path | None,
-    feature_map: Path | None,
+    names: dict[str, str],
     *,
     overwrite: bool,
     json: bool,
 ) -> None:
     from dataclasses import asdict
 
-    from ultr.exporting.engines.targets import TARGETS
-    from ultr.exporting.forest_file import export_forest
-    from ultr.files import read_json
+    from ultr.exporting import export_forest
 
-    names = {} if feature_map is None else read_json(feature_map)
-    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise OptionError(f'{feature_map} must be a JSON object of names, such as {{"bm25": "title_bm25"}}')
-    file = _beside(model, f"{to}.{TARGETS[to].ending}") if out is None else out
-    written = export_forest(ranker, file, to=to, feature_map=names, overwrite=overwrite)
+    forest = ranker if taught is None else taught.distillation.ranker
+    written = export_forest(forest, file, to=to, feature_map=names, overwrite=overwrite)
     if json:
-        output.print_json({"model": str(model), "file": str(file)} | asdict(written))
+        content = {"model": str(model), "file": str(file)} | asdict(written)
+        more = {} if taught is None else {"distillation": taught.distillation.as_json() | {"taught_with": taught.where}}
+        output.print_json(content | more)
         return
-    typer.echo(f"{file}: {ranker.method}, {written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
+    what = "" if taught is None else "distilled into "
+    typer.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
     typer.echo(
-        f"the same as the model on {written.documents:,} documents, with values missing and on thresholds among them: "
-        f"largest difference {written.largest_difference:.1e}"
+        f"the same as the {'model' if taught is None else 'forest'} on {written.documents:,} documents, with values "
+        f"missing and on thresholds among them: largest difference {written.largest_difference:.1e}"
     )
+    if taught is not None:
+        taught.print()
     if written.shift:
         typer.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:
         typer.echo("the format knows no missing values: fill every feature before scoring, as in training")
+
+
+def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:
+    """nDCG@10 of what was exported beside that of the model."""
+    labels = "by clicks of the shown order, give --data for labels" if by_clicks else "by labels"
+    change = cost.change
+    return (
+        f"nDCG@10 {cost.exported:.4f}, {instead_of} {cost.model:.4f} "
+        f"({change.difference:+.4f} [{change.low:+.4f}, {change.high:+.4f}], {cost.queries:,} queries, {labels})"
+    )
 
 
 def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: bool) -> None:
@@ -144,9 +261,4 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: b
     if cost is None:
         typer.echo("what it costs to score documents one by one is not known: no candidate is relevant; give --data")
         return
-    labels = "by clicks of the shown order, give --data for labels" if by_clicks else "by labels"
-    change = cost.change
-    typer.echo(
-        f"documents one by one: nDCG@10 {cost.pointwise:.4f}, in their lists {cost.model:.4f} "
-        f"({change.difference:+.4f} [{change.low:+.4f}, {change.high:+.4f}], {cost.queries:,} queries, {labels})"
-    )
+    typer.echo(f"documents one by one: {_priced(cost, 'in their lists', by_clicks=by_clicks)}")

@@ -14,30 +14,17 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
-from ultr.evaluation.judged import evaluate
+from ultr.exporting.cost import Cost, cost_of
 from ultr.exporting.graph import as_onnx
 from ultr.exporting.parity import Parity, parity
-from ultr.files import new_file
+from ultr.files import check_new_file, new_file
 from ultr.methods.estimator import Estimator
 from ultr.methods.model_file import weights_digest
 from ultr.methods.ranker import Ranker
-from ultr.metrics import PairedTest
 from ultr.scoring import FORMS, Card, Scorer
 from ultr.train.lists import pad
 from ultr.train.selection import score_lists
 from ultr.version import __version__
-
-MEASURE = "nDCG@10"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The loss of a pointwise ranker: nDCG@10 of both rankers on the same queries."""
-
-    queries: int
-    model: float
-    pointwise: float
-    change: PairedTest
 
 
 @dataclass(frozen=True)
@@ -85,8 +72,7 @@ def export(
     """
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
     checks.one_of("form", form, [name for name in FORMS if name != "documents"])
-    if Path(path).exists() and not overwrite:
-        raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
+    check_new_file(path, overwrite=overwrite)
     examined = lists if lists is not None else ranker.sample
     if examined is None:
         raise OptionError("the model was saved without candidates to check its export on; give some (--data)")
@@ -116,7 +102,7 @@ def export(
     scorer = Scorer.of_bytes(content, file=path)
     found = parity(reference, scorer, examined)
     found.check()
-    cost = _cost(ranker, scorer, examined.with_relevant()) if pointwise else None
+    cost = cost_of(ranker, scorer, examined) if pointwise else None
     with new_file(path) as draft:
         draft.write_bytes(content)
     return Export(card, len(content), found, cost)
@@ -141,10 +127,3 @@ class _Pointwise:
         """Scores, whatever the lists."""
         inputs = self._ranker.inputs(features)
         return score_lists(lambda documents, _: self.model(documents).squeeze(-1), inputs, offsets)
-
-
-def _cost(ranker: Ranker, exported: Scorer, lists: JudgedLists) -> Cost | None:
-    if not lists.queries:
-        return None
-    before, after = (evaluate(each, lists, [MEASURE]) for each in (ranker, exported))
-    return Cost(lists.queries, before.mean(MEASURE), after.mean(MEASURE), after.against(before, MEASURE))

@@ -12,7 +12,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats
 from ultr.errors import ExportError, OptionError
 from ultr.exporting.engines.targets import TARGETS, Target
-from ultr.files import new_file
+from ultr.files import check_new_file, new_file
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
 from ultr.relevance.forest import LEAF, Forest
@@ -57,11 +57,15 @@ def export_forest(
     """
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
     target = TARGETS[checks.one_of("target", to, TARGETS)]
-    if Path(path).exists() and not overwrite:
-        raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
+    check_new_file(path, overwrite=overwrite)
     if ranker.sample is None:
         raise OptionError("the model was saved without candidates to check its export on; train it again")
-    forest, names = _forest(ranker, to), _names(ranker, feature_map or {})
+    forest, names = forest_of(ranker), _names(ranker, feature_map or {})
+    if forest is None:
+        raise OptionError(
+            f"{to} takes trees, and the model is a network; let it teach a forest (--distil), which tells what that "
+            "costs, train it with --relevance trees, or use onnx"
+        )
     shift = 0.0 if target.knows_negative else max(-forest.lowest(), 0.0)
     content = target.write(forest.add(Forest.constant(shift)) if shift else forest, names, Path(path).stem)
     rows = _rows(forest, ranker.sample.features, target)
@@ -77,10 +81,11 @@ def export_forest(
     return ForestExport(to, len(forest), len(content.encode()), len(rows), difference, shift, target.knows_missing)
 
 
-def _forest(ranker: Ranker, to: str) -> Forest:
+def forest_of(ranker: Ranker) -> Forest | None:
+    """The forest that a ranker scores with; None if it is more or something else."""
     model = ranker.model.by_name["relevance"]
     if not isinstance(model, BoostedTrees) or ranker.objective.ranks_with != ("relevance",):
-        raise OptionError(f"{to} takes trees, and the model is a network; train it with --relevance trees, or use onnx")
+        return None
     return model.forest
 
 

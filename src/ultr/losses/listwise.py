@@ -19,3 +19,15 @@ def softmax_cross_entropy(logits: Tensor, clicks: Tensor, *, mask: Tensor) -> Te
     list without a click adds nothing. Where mask is False, logits and clicks do not matter.
     """
     return -(clicks.masked_fill(~mask, 0.0) * list_log_softmax(logits, mask=mask)).sum(dim=-1)
+
+
+def centred_squared_error(scores: Tensor, targets: Tensor, *, mask: Tensor) -> Tensor:
+    """Squared error of each list's scores less their mean, [lists].
+
+        L = 1/2 sum_i (scores_i - mean_j scores_j - targets_i)^2
+
+    With targets whose mean is 0 it is a sum over pairs, sum_ij (scores_i - scores_j - targets_i + targets_j)^2 / 4n:
+    what a whole list has in common does not count. Where mask is False, scores and targets do not matter.
+    """
+    means = scores.masked_fill(~mask, 0.0).sum(dim=-1, keepdim=True) / mask.sum(dim=-1, keepdim=True)
+    return 0.5 * (scores - means - targets).square().masked_fill(~mask, 0.0).sum(dim=-1)

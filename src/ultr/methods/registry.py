@@ -10,6 +10,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.distilled import Distilled
 from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
@@ -60,10 +61,15 @@ def methods_with(relevance: type[Relevance]) -> dict[str, type[Estimator]]:
     return {name: kind for name, kind in METHODS.items() if issubclass(relevance, kind.takes)}
 
 
+def kind_of(name: str) -> type[Estimator]:
+    """The class of a ranker's method: one that can be trained by name, or `Distilled`, which needs a teacher."""
+    return Distilled if name == Distilled.name else method(name)
+
+
 def load(folder: str | Path) -> Ranker:
     """The ranker that was saved in a folder."""
     manifest = load_manifest(folder)
-    kind = method(manifest.method)
+    kind = kind_of(manifest.method)
     try:
         options: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()

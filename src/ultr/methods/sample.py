@@ -15,12 +15,17 @@ from ultr.data.judged import JudgedLists
 from ultr.errors import ModelFileError
 
 FILE = "sample.safetensors"
+GRADES = 4
+"""The grade of a list's most clicked document."""
 DOCUMENTS, BYTES = 5_000, 8 * 2**20
 """At most so many documents, and so many bytes of features."""
 
 
 def sample_of(data: ClickLog | JudgedLists) -> JudgedLists:
-    """Lists at even distances through the data; in those of a log, the clicked documents count as relevant."""
+    """Lists at even distances through the data, with numbers for queries; several lists of a log may be of one query.
+
+    In those of a log, clicked documents count as relevant, by grades: their clicks as a share of the most of the list.
+    """
     lengths = np.diff(data.offsets)
     filled = np.flatnonzero(lengths)
     most = max(1, min(DOCUMENTS, BYTES // (4 * max(len(data.feature_names), 1))))
@@ -32,20 +37,25 @@ def sample_of(data: ClickLog | JudgedLists) -> JudgedLists:
     documents: Integers
     relevant: Integers
     if isinstance(data, ClickLog):
-        documents, relevant = data.documents[rows], (data.clicks[rows] > 0).astype(np.int64)
+        documents, queries = data.documents[rows], data.queries[lists]
+        clicks, bounds = data.clicks[rows], ragged.from_lengths(lengths[lists])
+        most_clicked = np.repeat(np.maximum.reduceat(clicks, bounds[:-1]), lengths[lists])
+        relevant = np.ceil(GRADES * clicks / np.maximum(most_clicked, 1)).astype(np.int64)
     else:
-        documents, relevant = rows, data.labels[rows]
+        documents, relevant, queries = rows, data.labels[rows], lists
     return JudgedLists.of(
         features=data.features[documents],
         labels=relevant,
         offsets=ragged.from_lengths(lengths[lists]),
+        query_ids=[str(query) for query in queries],
         feature_names=data.feature_names,
     )
 
 
 def save_sample(folder: Path, sample: JudgedLists) -> None:
     """Write the sample beside the weights."""
-    arrays = {"features": sample.features, "labels": sample.labels, "offsets": sample.offsets}
+    queries = np.unique(sample.query_ids, return_inverse=True)[1]
+    arrays = {"features": sample.features, "labels": sample.labels, "offsets": sample.offsets, "queries": queries}
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / FILE)
     (folder / FILE).chmod(0o644)
 
@@ -58,6 +68,10 @@ def load_sample(folder: str | Path, feature_names: tuple[str, ...]) -> JudgedLis
     try:
         arrays = load_file(path)
         features, labels, offsets = (arrays[name] for name in ("features", "labels", "offsets"))
-        return JudgedLists.of(features=features, labels=labels, offsets=offsets, feature_names=feature_names)
+        # Older folders do not tell which lists are of one query.
+        queries = [str(query) for query in arrays["queries"]] if "queries" in arrays else None
+        return JudgedLists.of(
+            features=features, labels=labels, offsets=offsets, query_ids=queries, feature_names=feature_names
+        )
     except (SafetensorError, KeyError, ValueError) as error:
         raise ModelFileError(f"{path} is damaged ({error}); save the model again") from error

@@ -4,7 +4,7 @@ Ties between scores count against the ranker, and a query without a relevant doc
 `ultr.metrics.ranking` says why.
 """
 
-from ultr.metrics.agreement import kendall_tau
+from ultr.metrics.agreement import kendall_tau, same_top
 from ultr.metrics.click_fit import list_log_likelihood, list_log_likelihoods, log_likelihoods
 from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
 from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
@@ -44,5 +44,6 @@ __all__ = [
     "precision",
     "rank_lists",
     "reciprocal_rank",
+    "same_top",
     "smallest_not_beaten",
 ]

@@ -11,6 +11,25 @@ from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 
 
+def same_top(
+    scores: npt.NDArray[np.floating[Any]], others: npt.NDArray[np.floating[Any]], offsets: Integers
+) -> Doubles:
+    """1 for each list whose best candidates by `others` are all best by `scores`, else 0, [lists].
+
+    A list of fewer than two candidates gets NaN.
+
+    >>> same_top(np.array([3.0, 2.0, 1.0, 1.0]), np.array([0.3, 0.1, 0.2, 0.2]), np.array([0, 2, 4])).tolist()
+    [1.0, 1.0]
+    """
+    lists, count = ragged.list_numbers(offsets), len(offsets) - 1
+    highest, others_highest = np.full((2, count), -np.inf)
+    np.maximum.at(highest, lists, scores)
+    np.maximum.at(others_highest, lists, others)
+    wrong = (others == others_highest[lists]) & (scores < highest[lists])
+    same = np.bincount(lists[wrong], minlength=count) == 0
+    return np.where(np.diff(offsets) > 1, same, np.nan)
+
+
 def kendall_tau(
     scores: npt.NDArray[np.floating[Any]], others: npt.NDArray[np.floating[Any]], offsets: Integers
 ) -> Doubles:

@@ -113,6 +113,10 @@ class Forest:
             outputs=self.outputs[trees],
         )
 
+    def with_missing(self, values: Floats) -> Forest:
+        """The forest in which a missing value of a feature goes where this one of `values` [features] does."""
+        return replace(self, missing_left=values[self.features] <= self.thresholds)
+
     def project(self, vector: Doubles) -> Forest:
         """The forest of r(x) . vector: each leaf times the component of its tree's output."""
         lengths = np.diff(np.append(self.roots, len(self.features)))

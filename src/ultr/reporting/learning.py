@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from ultr.methods import METHODS
+from ultr.methods.registry import kind_of
 from ultr.pages import Section, Table, model_figures
 from ultr.pages.model_figures import Curve
 from ultr.reporting.inputs import ReportInputs
@@ -59,7 +59,7 @@ def learning(inputs: ReportInputs) -> Section:
 def _value_name(inputs: ReportInputs) -> str:
     """Name of the validation value, where all models say the same."""
     kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in inputs.models}
-    measures = {METHODS[model.ranker.method].held_out_measure for model in inputs.models}
+    measures = {kind_of(model.ranker.method).held_out_measure for model in inputs.models}
     if kinds == {"clicks"} and len(measures) == 1:
         return measures.pop()
     return "validation nDCG@10" if not kinds & {None, "clicks", "none"} else "validation value"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ultr.methods import method as method_of
 from ultr.methods.description import summary
 from ultr.methods.origin import found_from
+from ultr.methods.registry import kind_of
 from ultr.pages import Section, Table
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
@@ -29,7 +29,7 @@ def provenance(inputs: ReportInputs) -> Section:
         return [{"": fact} | {name: each.get(fact, "") for name, each in facts.items()} for fact in chosen]
 
     methods = dict.fromkeys(model.manifest.method for model in inputs.models if not model.is_bound)
-    told = [f"{method}: {summary(method_of(method))}" for method in methods]
+    told = [f"{method}: {summary(kind_of(method))}" for method in methods]
     if inputs.log is not None:
         told.append(
             f"The log {inputs.log_name} has {inputs.log.impressions.sum():,} impressions of {inputs.log.lists:,} lists "

@@ -21,7 +21,6 @@ def trained_model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
     packed = gzip.compress(json.dumps(definition(forest, names)).encode(), mtime=0)
     extractors = [{"query_extractor": {"feature_name": name, "query": {"match_all": {}}}} for name in names]
     return {
-        "input": {"field_names": list(names)},
         "inference_config": {"learning_to_rank": {"feature_extractors": extractors}},
         "compressed_definition": base64.b64encode(packed).decode(),
     }

@@ -58,7 +58,10 @@ def _check_plugin(node: dict[str, Any]) -> None:
 
 def elastic(content: str, _: Sequence[str]) -> Score:
     """A compressed ensemble of trees, whose outputs are summed with weights."""
-    packed = base64.b64decode(json.loads(content)["compressed_definition"])
+    body = json.loads(content)
+    if "input" in body:
+        raise ValueError("a model of the type learning_to_rank takes no input")
+    packed = base64.b64decode(body["compressed_definition"])
     ensemble = json.loads(gzip.decompress(packed))["trained_model"]["ensemble"]
     members = [
         (each["tree"]["feature_names"], {node["node_index"]: node for node in each["tree"]["tree_structure"]})
@@ -83,15 +86,18 @@ def elastic(content: str, _: Sequence[str]) -> Score:
 
 
 def solr(content: str, _: Sequence[str]) -> Score:
-    """Additive trees: at most threshold + 1e-6, in float32, goes left; missing where the node says."""
+    """Additive trees: at most threshold + 1e-6, in float32, goes left; missing right, or where the node says if null is
+    not the same as zero.
+    """
     model = json.loads(content)
     known = {feature["name"] for feature in model["features"]}
+    knows_missing = model["params"].get("isNullSameAsZero", True) is False
 
     def follow(node: dict[str, Any], document: dict[str, float | None]) -> float:
         while "value" not in node:
             if node["feature"] not in known:
                 raise ValueError(f"unknown feature {node['feature']}")
-            value, side = document[node["feature"]], node["missing"]
+            value, side = document[node["feature"]], node["missing"] if knows_missing else "right"
             if value is not None:
                 bound = np.float32(node["threshold"]) + np.float32(1e-6)
                 side = "left" if np.float32(value) <= bound else "right"
@@ -120,16 +126,18 @@ def ranklib(content: str, names: Sequence[str]) -> Score:
 
 
 def vespa(content: str, _: Sequence[str]) -> Score:
-    """LightGBM's dump: at most the threshold goes left, missing by default_left."""
+    """LightGBM's dump: below the threshold goes left, missing by default_left; it looks for categories, too."""
     dump = json.loads(content)
     names = dump["feature_names"]
+    if dump["pandas_categorical"]:
+        raise ValueError("there are no categories")
 
     def follow(node: dict[str, Any], document: dict[str, float | None]) -> float:
         while "leaf_value" not in node:
             if node["decision_type"] != "<=":
                 raise ValueError(f"unknown decision {node['decision_type']}")
             value = document[names[node["split_feature"]]]
-            left = node["default_left"] if value is None else value <= node["threshold"]
+            left = node["default_left"] if value is None else value < node["threshold"]
             node = node["left_child" if left else "right_child"]
         return float(node["leaf_value"])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ultr.errors import OptionError
-from ultr.exporting.engines.nested import InnerNode, trees
+from ultr.exporting.engines.nested import InnerNode, next_above, trees
 from ultr.relevance.forest import LEAF, Forest
 
 _NAN = 2 << 2
@@ -41,12 +41,15 @@ def model_text(forest: Forest, names: Sequence[str]) -> str:
 
 
 def dump(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
-    """The content of `Booster.dump_model`, as far as Vespa reads it."""
+    """The content of `Booster.dump_model`, as far as Vespa reads it.
+
+    Vespa takes `<=` for `<`, so that thresholds are written as the next value above.
+    """
 
     def split(node: InnerNode[dict[str, Any]]) -> dict[str, Any]:
         return {
             "split_feature": node.feature,
-            "threshold": float(node.threshold),
+            "threshold": float(next_above(np.array(node.threshold))),
             "decision_type": "<=",
             "default_left": node.missing_left,
             "missing_type": "NaN",
@@ -65,6 +68,8 @@ def dump(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
         "objective": "lambdarank",
         "average_output": False,
         "feature_names": list(names),
+        "feature_infos": {},
+        "pandas_categorical": [],
         "tree_info": [{"tree_index": number, "tree_structure": root} for number, root in enumerate(roots)],
     }
 

@@ -44,8 +44,11 @@ def trees(forest: Forest, split: Callable[[InnerNode[T]], T], leaf: Callable[[in
 def next_above(thresholds: Floats) -> Floats:
     """The smallest float32 above each threshold: what is below it is at most the threshold.
 
+    Above the largest there is only infinity, which JSON cannot write; all but the largest value itself are below that.
+
     >>> bool(np.float32(0.5) < next_above(np.float32([0.5]))[0])
     True
     """
-    above: Floats = np.nextafter(thresholds, np.float32(np.inf))
+    largest = np.finfo(np.float32).max
+    above: Floats = np.nextafter(thresholds, largest)
     return above

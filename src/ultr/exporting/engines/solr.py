@@ -15,7 +15,7 @@ _SLACK = np.float32(1e-6)
 
 
 def model(forest: Forest, names: Sequence[str], *, name: str) -> dict[str, Any]:
-    """The body of `PUT /solr/<collection>/schema/model-store`."""
+    """The body of `PUT /solr/<collection>/schema/model-store`, for Solr 9.2 or later."""
 
     def split(node: InnerNode[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -31,7 +31,8 @@ def model(forest: Forest, names: Sequence[str], *, name: str) -> dict[str, Any]:
         "class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel",
         "name": name,
         "features": [{"name": each} for each in names],
-        "params": {"trees": [{"weight": "1", "root": root} for root in roots]},
+        # Without this, nodes are not asked where missing values go.
+        "params": {"isNullSameAsZero": False, "trees": [{"weight": "1", "root": root} for root in roots]},
     }
 
 

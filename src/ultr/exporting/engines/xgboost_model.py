@@ -15,7 +15,7 @@ _NO_PARENT = 2**31 - 1
 
 
 def model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
-    """The model that `Booster(model_file=...)` reads, and `model/xgboost+json+raw` of the plugins.
+    """The model that `Booster(model_file=...)` reads.
 
     Leaves are split conditions and base weights of nodes without children; the base score is 0.
     """
