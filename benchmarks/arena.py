@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.experiments.peers import draw_sessions
+from ultr.data.sessions import draw_sessions
 
 PARTS = ("validation", "test")
 ARRAYS = ("features", "labels", "offsets")

@@ -26,7 +26,6 @@ from ultr.arrays import Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.evaluation.judged import of_scores
-from ultr.experiments.peers import PeerRanker
 
 MODELS = {
     "clax-ctr": "DocumentCTRModel",
@@ -127,9 +126,21 @@ class LabelStopping:
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class ClickModelRanker:
+    """A trained click model."""
+
+    predict: Callable[[Floats], Floats]
+    feature_names: tuple[str, ...]
+
+    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+        """Scores of candidates, higher is better."""
+        return self.predict(np.asarray(features, dtype=np.float32))
+
+
 def fit(
     name: str, log: ClickLog, sessions: Sessions, *, validation: JudgedLists, options: Options, seed: int
-) -> PeerRanker:
+) -> ClickModelRanker:
     """The ranker that one of the click models becomes."""
     import clax
     import jax
@@ -159,7 +170,7 @@ def fit(
     # The trainer means to go back to its best weights, but what it remembers is the model itself, not a copy of it.
     nnx.update(model, stopping.kept)
     model.eval()
-    return PeerRanker(lambda matrix: predict(scaling.apply(matrix)), log.feature_names)
+    return ClickModelRanker(lambda matrix: predict(scaling.apply(matrix)), log.feature_names)
 
 
 def _build(kind: Any, features: int, positions: int, options: Options, rngs: Any) -> Any:

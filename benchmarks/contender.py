@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -22,16 +23,16 @@ import numpy as np
 from benchmarks import clax_models
 from benchmarks.arena import Arena
 from benchmarks.child import memory
+from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import UltrError
-from ultr.experiments.peers import PEERS
 
 MEASURE = "nDCG@10"
 ROWS, ROUNDS = 100_000, 5
 PACKAGES = {"clax": ("clax", "optax"), "lightgbm": ("lightgbm",), "xgboost": ("xgboost",)}
 """What is imported before the clock starts, by how the name of a ranker begins; ours need torch."""
-INSTALL = {"clax": "bench", "lightgbm": "peers", "xgboost": "peers"}
+INSTALL = {"clax": "bench", "lightgbm": "trees", "xgboost": "xgboost"}
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,6 @@ def trainer(name: str, arena: Arena, *, seed: int, options: dict[str, Any]) -> C
         return lambda: clax_models.fit(
             name, arena.log, arena.sessions, validation=arena.validation, options=chosen, seed=seed
         )
-    if name in PEERS:
-        peer = PEERS[name].with_options(**options)
-        return lambda: peer.fit(arena.log, validation=arena.validation, seed=seed)
     from ultr.methods import METHODS
     from ultr.methods.flat_options import estimator
 
@@ -90,10 +88,29 @@ def show(name: str, folder: Path, *, seed: int, options: dict[str, Any]) -> Show
     from ultr.evaluation import evaluate
 
     quality = evaluate(ranker, arena.test, (MEASURE,)).mean(MEASURE)
-    return Showing(quality, seconds, processor, before, peak, _rate(ranker, arena.test))
+    return Showing(quality, seconds, processor, before, peak, _rate(scorer(ranker), arena.test))
 
 
-def _rate(ranker: Any, lists: JudgedLists) -> float:
+def scorer(ranker: Any) -> Callable[[Floats, Integers], Any]:
+    """What scores candidates: of trees that a library grew, the library itself, from the file that is exported."""
+    from ultr.methods.lambdamart import LambdaMART
+
+    if not isinstance(ranker, LambdaMART):
+        return ranker.score  # type: ignore[no-any-return]
+    from ultr.exporting.forest_file import export_forest
+
+    with tempfile.TemporaryDirectory() as folder:
+        export_forest(ranker, Path(folder) / "model", to=ranker.name)
+        content = (Path(folder) / "model").read_text()
+    library = import_module(ranker.name)
+    if ranker.name == "lightgbm":
+        booster = library.Booster(model_str=content)
+        return lambda features, _: booster.predict(features, num_threads=1)
+    booster = library.Booster(model_file=bytearray(content.encode()))
+    return lambda features, _: booster.inplace_predict(features, predict_type="margin", validate_features=False)
+
+
+def _rate(score: Callable[[Floats, Integers], Any], lists: JudgedLists) -> float:
     """The most candidates a second over some rounds, the lists repeated until there are many.
 
     By the time of the processor: with one thread that is all there is, and a busy machine does not count.
@@ -104,7 +121,7 @@ def _rate(ranker: Any, lists: JudgedLists) -> float:
     fastest = float("inf")
     for _ in range(ROUNDS):
         started = time.process_time()
-        ranker.score(features, offsets)
+        score(features, offsets)
         fastest = min(fastest, time.process_time() - started)
     return len(features) / fastest
 

@@ -5,12 +5,13 @@
 
 Clicks are simulated as in the experiments: a Ranking SVM of a hundredth of the queries orders the lists, and a million
 impressions of ten documents are clicked. LightGBM and XGBoost learn from 50,000 sessions with clicks, up to 300 trees
-(`ultr.experiments.peers`); clax-models learns from all sessions, with as many weights as ours (`--hidden`), and with
+(`ultr.methods.lambdamart`); clax-models learns from all sessions, with as many weights as ours (`--hidden`), and with
 the deep and cross network of its example (`benchmarks.clax_models`). Ours learn from the collapsed log, with their
 defaults apart from `--hidden`. The nDCG@10 of the same judged validation lists decides when the others stop, and which
 of the weights of ours are kept, which train for all of their steps. Each is trained in a process of its own with one
 thread; seconds are those of training, peak memory is that of the process up to its end, packages included. Candidates
-are scored from Python, 100,000 of them in one call, and their rate is by the time of the processor.
+are scored from Python, 100,000 of them in one call, trees by the library that grew them, and their rate is by the time
+of the processor.
 """
 
 from __future__ import annotations
@@ -36,14 +37,20 @@ from benchmarks.measurement import Measurement, write
 from ultr.clicks.registry import CLICK_MODELS
 from ultr.datasets.source import Source
 from ultr.errors import UltrError
-from ultr.experiments.peers import PEERS
 from ultr.experiments.run import simulated_data
 from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
 from ultr.relevance import MLP
 
 OURS = ("click", "dla", "vectorization")
-LEARN_FROM_CLICKS = [name for name in METHODS if name not in ("label", "inverse-propensity")]
+LIBRARIES = {
+    "xgboost": ("xgboost", False),
+    "xgboost-unbiased": ("xgboost", True),
+    "lightgbm": ("lightgbm", False),
+    "lightgbm-position": ("lightgbm", True),
+}
+"""By label, the method that leaves the boosting to a library, and whether that is to debias."""
+LEARN_FROM_CLICKS = [name for name in METHODS if name not in ("label", "inverse-propensity", *LIBRARIES)]
 """What can take part: those that need nothing but the log."""
 CROSS = "-cross"
 """What the name of a click model ends with that has the network of the example of clax-models."""
@@ -85,14 +92,15 @@ def rankers(names: Sequence[str], hidden: Sequence[int] | None, features: int) -
     found = []
     layers = tuple(hidden or MLP().hidden)
     for name in names:
-        if name in METHODS:
+        if name in LIBRARIES:
+            method, debias = LIBRARIES[name]
+            found.append(Ranker(name, method, {"debias": debias}))
+        elif name in METHODS:
             found.append(Ranker(name, name, {"hidden": list(layers)} if hidden else {}))
         elif name.endswith(CROSS):
             found.append(Ranker(name, name.removesuffix(CROSS), {"network": "cross", "hidden": 32, "layers": 2}))
         elif name in MODELS:
             found.append(Ranker(name, name, {"hidden": even_width(features, layers), "layers": len(layers)}))
-        else:
-            found.append(Ranker(name, name))
     return found
 
 
@@ -179,7 +187,7 @@ def present(names: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    others = [*PEERS, *CLAX]
+    others = [*LIBRARIES, *CLAX]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="letor-like=10000", help="as for ultr simulate; %(default)s")
     parser.add_argument("--folds", type=int, nargs="+", default=[1])

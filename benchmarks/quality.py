@@ -34,8 +34,9 @@ from ultr.datasets.source import Source
 from ultr.evaluation import evaluate
 from ultr.experiments.run import SimulatedData, simulated_data
 from ultr.experiments.spec import Simulation
-from ultr.methods import METHODS
+from ultr.methods import METHODS, methods_with
 from ultr.methods.flat_options import estimator
+from ultr.relevance import MLP
 from ultr.train.checkpoint import Record
 
 MEASURE = "nDCG@10"
@@ -196,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="letor-like=10000", help="as for ultr simulate; %(default)s")
     parser.add_argument("--clicks", choices=list(CLICK_MODELS), nargs="+", default=["trust", "real"])
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=list(methods_with(MLP)), default=list(methods_with(MLP)))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--hidden", type=int, nargs="+", default=[64, 32])
     parser.add_argument("--runs", type=Path, help="file that keeps finished runs, one line each")

@@ -28,9 +28,10 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog, position_factor
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.methods import METHODS
+from ultr.methods import METHODS, methods_with
 from ultr.methods.factors import factors_of
 from ultr.methods.flat_options import estimator
+from ultr.relevance import MLP
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.recipe import RECIPES
@@ -166,7 +167,9 @@ def measure(case: Case, log: ClickLog, *, rounds: int) -> list[Measurement]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, nargs="+", default=[700, 136, 46])
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["vectorization", *METHODS])
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(methods_with(MLP)), default=["vectorization", *methods_with(MLP)]
+    )
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()

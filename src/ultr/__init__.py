@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from ultr.methods.dla import DLA as DLA
     from ultr.methods.inverse_propensity import InversePropensity as InversePropensity
     from ultr.methods.label_baseline import LabelBaseline as LabelBaseline
+    from ultr.methods.lightgbm_ranker import LightGBMRanker as LightGBMRanker
     from ultr.methods.pair_debias import PairDebias as PairDebias
     from ultr.methods.ranker import Ranker as Ranker
     from ultr.methods.registry import load as load
     from ultr.methods.regression_em import RegressionEM as RegressionEM
     from ultr.methods.two_tower import TwoTower as TwoTower
     from ultr.methods.vectorization import Vectorization as Vectorization
+    from ultr.methods.xgboost_ranker import XGBoostRanker as XGBoostRanker
     from ultr.preparation.log import prepare as prepare
     from ultr.preparation.log import read_log as read_log
     from ultr.relevance.mlp import MLP as MLP
@@ -59,6 +61,7 @@ _HOMES = {
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",
+    "LightGBMRanker": "ultr.methods.lightgbm_ranker",
     "MLP": "ultr.relevance.mlp",
     "Trees": "ultr.relevance.trees",
     "PairDebias": "ultr.methods.pair_debias",
@@ -66,6 +69,7 @@ _HOMES = {
     "RegressionEM": "ultr.methods.regression_em",
     "TwoTower": "ultr.methods.two_tower",
     "Vectorization": "ultr.methods.vectorization",
+    "XGBoostRanker": "ultr.methods.xgboost_ranker",
     "click_model": "ultr.clicks.registry",
     "click_rate_propensities": "ultr.bias.propensities",
     "compare": "ultr.evaluation.comparison",

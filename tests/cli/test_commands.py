@@ -384,7 +384,7 @@ def test_a_method_is_shown_with_its_paper_and_every_option() -> None:
     assert "Sizes of the hidden layers." in text
     for name, kind in METHODS.items():
         shown = json.loads(ultr("methods", name, "--json").stdout)
-        listed = [*shown["options"], *shown["relevance"]["mlp"]]
+        listed = [*shown["options"], *shown["relevance"][kind().relevance.kind]]
         assert len(listed) == len(types(kind))
         assert {option["name"] for option in listed} == set(types(kind))
     (penalty,) = [
@@ -398,6 +398,28 @@ def test_a_method_is_shown_with_its_paper_and_every_option() -> None:
         "default": 0.001,
         "description": "lambda, the weight of |theta_v|^2.",
     }
+
+
+def test_a_library_boosts_for_a_method_like_any_other(log: Path, model: Path, tmp_path: Path) -> None:
+    train = ["train", "xgboost", "--log", log, "--steps", 12, "--set", "debias=true", "--set", "sessions=500"]
+    ran = ultr(*train, "--out", tmp_path / "trees")
+    first = ran.stdout.splitlines()[0]
+    assert first.startswith("stage trees: 12 steps, best held-out nDCG@10 0.")
+    best = max(record.value or 0 for record in load(tmp_path / "trees").history)
+    assert first.endswith(f"{best:.4f}")
+    assert "XGBoostRanker · trees · step 10: valid 0." in ran.stderr
+    assert not list(tmp_path.glob(".*checkpoint"))
+    compared = json.loads(ultr("compare", model, tmp_path / "trees", "--log", log, "--json").stdout)
+    assert compared
+    page = tmp_path / "page.html"
+    ultr("report", tmp_path / "trees", "--log", log, "--out", page)
+    assert "held-out nDCG@10" in page.read_text()
+    assert "training loss" not in page.read_text()
+    text = ultr("methods", "xgboost").stdout
+    assert "leaves: int = 31" in text
+    assert "relevance: Relevance = 'trees'" in text
+    assert "relevance model mlp" not in text
+    assert "fewest_documents" not in text
 
 
 @pytest.fixture(scope="module")
@@ -586,6 +608,14 @@ BAD = [
     (["train", "click", "--log", "{log}", "--out", "{out}", "--hold-out", "pages"], "did you mean 'page'"),
     (["train", "click", "--log", "{log}", "--out", "{out}", "--hold-out", "time"], "prepare it with --time COLUMN"),
     (["methods", "regresion-em"], "did you mean 'regression-em'"),
+    (
+        ["train", "lightgbm", "--log", "{log}", "--out", "{out}", "--relevance", "mlp"],
+        "the relevance model of LightGBMRanker is always Trees(...), got MLP",
+    ),
+    (
+        ["train", "xgboost", "--log", "{log}", "--out", "{out}", "--set", "fewest_documents=3"],
+        "must be one of rounds, leaves,",
+    ),
     (
         ["train", "dla", "--log", "{log}", "--out", "{out}", "--propensities", "{bad}"],
         "method dla takes no propensities; leave --propensities out or use inverse-propensity",

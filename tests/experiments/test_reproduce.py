@@ -193,11 +193,11 @@ def test_a_stored_run_is_not_written_twice(done: tuple[str, Path]) -> None:
     assert outcome.model.parent.stat().st_mtime_ns == before
 
 
-def test_folds_peers_and_bounds_are_run(tmp_path: Path) -> None:
+def test_folds_libraries_and_bounds_are_run(tmp_path: Path) -> None:
     methods = """
-[peers]
+[training]
 sessions = 200
-trees = 3
+rounds = 3
 [[methods]]
 label = "knows"
 method = "click-model"
@@ -210,7 +210,8 @@ label = "Labeled"
 method = "label"
 [[methods]]
 label = "LightGBM"
-method = "lightgbm-position"
+method = "lightgbm"
+options = { debias = true }
 """
     name = _spec(tmp_path, 'analysis = "table"\nvalidation = ["clicks"]', methods)
     Path(name).write_text(Path(name).read_text().replace("queries = 100", "queries = 100\nfolds = [1, 3]"))
@@ -227,13 +228,15 @@ method = "lightgbm-position"
     assert {run.validation for run in runs if run.contender.label == "Labeled"} == {"labels"}
 
 
-def test_peers_that_are_not_installed_are_left_out_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankers_of_libraries_that_are_not_installed_are_left_out_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ultr.experiments.experiment.find_spec", lambda name: None)
     name = _spec(tmp_path, 'analysis = "table"', '[[methods]]\nlabel = "X"\nmethod = "xgboost"\n')
     said: list[str] = []
     with pytest.raises(OptionError, match="nothing is left to run"):
         reproduce(name, out=tmp_path / "out", say=said.append)
-    assert said == ["X is left out, because it is not installed: pip install 'ultr[peers]'"]
+    assert said == ["X is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'"]
 
 
 def test_the_code_and_the_data_are_in_the_name_of_a_run(

@@ -26,15 +26,17 @@ from ultr.testing.methods import small_log
 NAMES = ("title", "body", "age", "price")
 
 
-@pytest.fixture(scope="module")
-def forest() -> Forest:
+@pytest.fixture(scope="module", params=[9, 60], ids=["small", "deep"])
+def forest(request: pytest.FixtureRequest) -> Forest:
     random = np.random.default_rng(0)
     features = random.normal(size=(500, len(NAMES))).astype(np.float32).round(1)
     features[random.random(features.shape) < 0.2] = np.nan
     target = np.nan_to_num(features[:, 0]) * np.nan_to_num(features[:, 1]) + np.isnan(features[:, 2])
-    parameters = {"verbosity": -1, "num_leaves": 9, "min_data_in_leaf": 5, "learning_rate": 0.5}
+    parameters = {"verbosity": -1, "num_leaves": request.param, "min_data_in_leaf": 2, "learning_rate": 0.5}
     model = lightgbm.train(parameters, lightgbm.Dataset(features, target), 12)
-    return forest_of_lightgbm(model.dump_model()["tree_info"], 1)
+    grown = forest_of_lightgbm(model.dump_model()["tree_info"], 1)
+    assert (grown.depth > 8) == (request.param == 60)
+    return grown
 
 
 @pytest.fixture(scope="module")

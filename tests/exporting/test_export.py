@@ -21,7 +21,7 @@ from ultr.errors import DataError, ExportError, OptionError
 from ultr.exporting import Export, Parity, export
 from ultr.methods import METHODS, ClickBaseline, Vectorization
 from ultr.methods.estimator import Estimator
-from ultr.relevance import MLP, Preprocessing
+from ultr.relevance import MLP, Preprocessing, Trees
 from ultr.scoring import Scorer
 
 RELEVANCE = MLP(hidden=(16, 8), steps=40, batch_size=32)
@@ -168,9 +168,8 @@ def test_padding_changes_nothing_and_sorts_last(files: dict[str, Path]) -> None:
 def test_every_method_can_be_exported(
     method: type[Estimator], small: Splits, pair_log: ClickLog, tmp_path: Path
 ) -> None:
-    fitted = method(relevance=replace(RELEVANCE, steps=5), evaluate_every=10).fit(
-        small.train if method.learns_from is JudgedLists else pair_log
-    )
+    relevance = replace(RELEVANCE, steps=5) if issubclass(MLP, method.takes) else Trees(rounds=5)
+    fitted = method(relevance=relevance).fit(small.train if method.learns_from is JudgedLists else pair_log)
     written = export(fitted, tmp_path / "model.onnx", form="flat", lists=small.test)
     assert written.parity.documents == small.test.documents
     assert written.parity.kendall_tau == pytest.approx(1, abs=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ultr.data.click_log import BiasFactor, ClickLog
 from ultr.errors import OptionError
 from ultr.methods import DLA, METHODS, ClickBaseline, PairDebias, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator
+from ultr.relevance import MLP, Trees
 
 
 def test_a_scalar_method_has_its_propensities_for_every_document(small_log: ClickLog) -> None:
@@ -68,7 +70,8 @@ def test_the_ratios_of_every_method_are_positive_and_start_at_one(name: str, pai
     method: type[Estimator] = METHODS[name]
     if method.learns_from is not ClickLog:
         return
-    ratios = method(**TINY).fit(pair_log).click_ratios(pair_log, "position")
+    options: dict[str, Any] = TINY if issubclass(MLP, method.takes) else {"relevance": Trees(rounds=3), "debias": True}
+    ratios = method(**options).fit(pair_log).click_ratios(pair_log, "position")
     assert ratios.shape == (len(pair_log.documents), 10)
     assert (ratios[:, 0] == 1).all()
     assert (ratios > 0).all()

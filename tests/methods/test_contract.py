@@ -10,8 +10,9 @@ import pytest
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.methods import METHODS, RegressionEM, TwoTower, Vectorization
+from ultr.methods import METHODS, RegressionEM, TwoTower, Vectorization, methods_with
 from ultr.methods.estimator import Estimator
+from ultr.methods.lambdamart import LambdaMART
 from ultr.relevance import MLP
 from ultr.testing.methods import MethodContract, small_log
 from ultr.testing.trees import TreesContract
@@ -34,11 +35,14 @@ class _Contract(MethodContract):
         "dropout": 0.3,
         "link": "softmax",
         "weight_power": 0.5,
+        "debias": True,
+        "sessions": 700,
     }
 
     def has_effect(self, option: str, method: type[Estimator]) -> bool:
         """Vectors of their own are for trees."""
-        return option not in {"device", "vector_hidden", "vector_steps", "soft_targets", "loss"}
+        only = {"vector_hidden", "vector_steps", "soft_targets", "loss"}
+        return super().has_effect(option, method) and option not in only
 
     def data_for(self, option: str, method: type[Estimator]) -> ClickLog | JudgedLists:
         """Several bias factors, where an option is about how they are combined."""
@@ -48,7 +52,10 @@ class _Contract(MethodContract):
         return replace(log, factors=(*log.factors, replace(log.factors[0], name="device")))
 
 
-@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+WITH_NETWORKS = methods_with(MLP)
+
+
+@pytest.mark.parametrize("method", list(WITH_NETWORKS.values()), ids=list(WITH_NETWORKS))
 class TestEveryMethod(_Contract):
     pass
 
@@ -63,17 +70,21 @@ class TestEveryMethodWithTrees(TreesContract, _Contract):
     }
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
-        # The vectors are learned by a network, in a moment; clicks as they are can be learned by heart.
-        short = {"vector_hidden": (8,), "vector_steps": 30, "soft_targets": 0.0} if method is Vectorization else {}
+        # The vectors are learned by a network, in a moment, and the clicks as they are, by heart; libraries learn from few
+        # sessions.
+        short: dict[str, Any] = {}
+        if method is Vectorization:
+            short = {"vector_hidden": (8,), "vector_steps": 30, "soft_targets": 0.0}
+        if issubclass(method, LambdaMART):
+            short = {"sessions": 2_000}
         return super().make(method, **short | options)
 
     def has_effect(self, option: str, method: type[Estimator]) -> bool:
         # Trees have no base network. Where each document has a loss of its own, the curvature is exact, and nothing is
         # drawn.
         pointwise = method in {RegressionEM, TwoTower}
-        return option not in {"device", "schedule", "base_hidden", "base_steps", "base_penalty"} and not (
-            pointwise and option == "seed"
-        )
+        unused = {"schedule", "base_hidden", "base_steps", "base_penalty", *(["seed"] if pointwise else [])}
+        return MethodContract.has_effect(self, option, method) and option not in unused
 
     def test_separate_sessions_train_like_the_collapsed_log(self, method: type[Estimator]) -> None:
         if method is Vectorization:

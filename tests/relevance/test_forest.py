@@ -1,27 +1,34 @@
-"""Forests, against LightGBM's own predictions."""
+"""Forests, against the predictions of LightGBM and XGBoost themselves."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import lightgbm
 import numpy as np
 import pytest
+import xgboost
 
 from ultr.arrays import Doubles, Floats
-from ultr.relevance.forest import LEAF, Forest, at_most, forest_of_lightgbm
+from ultr.relevance.forest import LEAF, Forest, at_most, forest_of_lightgbm, forest_of_xgboost
 
 FEATURES = 4
+
+
+def _rows(*, missing: bool) -> tuple[Floats, Floats]:
+    """Few rows with many ties, and a target."""
+    random = np.random.default_rng(0)
+    features = random.integers(-3, 4, size=(400, FEATURES)).astype(np.float32) / np.float32(3)
+    if missing:
+        features[random.random(features.shape) < 0.2] = np.nan
+    return features, np.nan_to_num(features[:, 0]) * np.nan_to_num(features[:, 1]) + np.isnan(features[:, 2])
 
 
 @pytest.fixture(scope="module", params=["complete", "missing"])
 def grown(request: pytest.FixtureRequest) -> tuple[Any, Forest, Floats]:
     """LightGBM's model of few rows with many ties, the same as a forest, and the rows."""
-    random = np.random.default_rng(0)
-    features = random.integers(-3, 4, size=(400, FEATURES)).astype(np.float32) / np.float32(3)
-    if request.param == "missing":
-        features[random.random(features.shape) < 0.2] = np.nan
-    target = np.nan_to_num(features[:, 0]) * np.nan_to_num(features[:, 1]) + np.isnan(features[:, 2])
+    features, target = _rows(missing=request.param == "missing")
     parameters = {"verbosity": -1, "num_leaves": 9, "min_data_in_leaf": 5, "learning_rate": 0.5}
     model = lightgbm.train(parameters, lightgbm.Dataset(features, target), 20)
     return model, forest_of_lightgbm(model.dump_model()["tree_info"], 1), features
@@ -43,6 +50,24 @@ def test_it_predicts_as_lightgbm_does(grown: tuple[Any, Forest, Floats]) -> None
     rows = _hard(forest, features)
     expected: Doubles = model.predict(rows, raw_score=True)
     np.testing.assert_allclose(forest.predict(rows, 1)[:, 0], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_it_predicts_as_xgboost_does(*, missing: bool) -> None:
+    features, target = _rows(missing=missing)
+    parameters = {"max_leaves": 9, "max_depth": 0, "grow_policy": "lossguide", "tree_method": "hist", "nthread": 1}
+    model = xgboost.train(parameters, xgboost.DMatrix(features, target), 20)
+    learner = json.loads(model.save_raw("json"))["learner"]
+    forest = forest_of_xgboost(learner["gradient_booster"]["model"]["trees"])
+    np.testing.assert_array_equal(Forest.of_matrix(forest.as_matrix()).as_matrix(), forest.as_matrix())
+    rows = _hard(forest, features)
+    leaves = forest.leaves(rows)
+    np.testing.assert_array_equal(leaves - forest.roots, model.predict(xgboost.DMatrix(rows), pred_leaf=True))
+    # XGBoost adds float32 numbers one after the other, to its base score.
+    sums = np.full(len(rows), json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float32)
+    for tree in range(len(forest)):
+        sums += forest.values[leaves[:, tree]].astype(np.float32)
+    np.testing.assert_array_equal(sums, model.inplace_predict(rows, predict_type="margin"))
 
 
 def test_trees_are_added_one_by_one(grown: tuple[Any, Forest, Floats]) -> None:

@@ -16,7 +16,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import ModelFileError, OptionError
 from ultr.exporting import export
-from ultr.methods import METHODS, ClickBaseline, Vectorization, load
+from ultr.methods import ClickBaseline, Vectorization, load, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.metrics import kendall_tau
 from ultr.relevance import Documents, Relevance, RelevanceModel
@@ -123,7 +123,7 @@ def _stop_after_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "save", save)
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("method", methods_with(Table).values(), ids=methods_with(Table))
 def test_it_learns_under_every_method(method: type[Estimator], log: ClickLog, judged: JudgedLists) -> None:
     data = judged if method.learns_from is JudgedLists else log
     fitted = method(relevance=Table(), evaluate_every=1).fit(data, validation=data)

@@ -22,7 +22,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
-from ultr.methods import METHODS, load
+from ultr.methods import load, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import factors_of
 from ultr.methods.ranker import Ranker
@@ -32,6 +32,7 @@ from ultr.train.process_group import ProcessGroup
 from ultr.train.stage import Stage
 
 SOURCE = Path(__file__).parents[2] / "src"
+WITH_NETWORKS = methods_with(MLP)
 OPTIONS = ("--set", "hidden=8", "--set", "evaluate_every=10", "--set", "batch_size=51")
 
 
@@ -52,7 +53,7 @@ def test_a_process_alone_agrees_with_itself() -> None:
     assert (group.broadcast(0.25), group.broadcast(None), group.leads) == (0.25, None, True)
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("method", WITH_NETWORKS.values(), ids=WITH_NETWORKS)
 def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
     method: type[Estimator], small: Splits, pair_log: ClickLog
 ) -> None:
@@ -100,6 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pair_log: ClickLog) -> Path
         ("regression-em", ("--steps", 30, *OPTIONS)),
         ("pair-debias", ("--set", "recipe=paper", "--steps", 30, *OPTIONS)),
         ("click", ("--relevance", "trees", "--steps", 5)),
+        ("lightgbm", ("--steps", 5, "--set", "sessions=500")),
     ],
 )
 def test_two_processes_train_the_model_of_one(

@@ -67,8 +67,8 @@ def _whole(kind: type[Estimator]) -> dict[str, Any]:
     from inspect import getdoc
 
     from ultr.methods import description
-    from ultr.relevance.kinds import KINDS
 
     own = [asdict(option) for option in description.options(kind)]
-    relevance = {name: [asdict(option) for option in description.options(each)] for name, each in KINDS.items()}
+    of_relevance = description.relevance_options(kind)
+    relevance = {name: [asdict(option) for option in listed] for name, listed in of_relevance.items()}
     return {**_row(kind), "docstring": getdoc(kind), "options": own, "relevance": relevance}

@@ -52,8 +52,12 @@ def train(
         ),
     ] = None,
     relevance: Annotated[
-        str, typer.Option(help="The relevance model: `mlp`, or `trees`, which needs the extra of this name.")
-    ] = "mlp",
+        str | None,
+        typer.Option(
+            help="The relevance model: `mlp`, or `trees`, which needs the extra of this name; by default `mlp`, of "
+            "lightgbm and xgboost `trees`."
+        ),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(help="Training steps of the first stage; with trees, its rounds.")
     ] = None,
@@ -86,7 +90,8 @@ def train(
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
     if "relevance" in chosen:
         raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
-    chosen["relevance"] = relevance
+    if relevance is not None:
+        chosen["relevance"] = relevance
     if propensities is not None:
         if "propensities" not in types:
             way_out = "leave --propensities out or use inverse-propensity"
@@ -115,7 +120,8 @@ def train(
     try:
         ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
     except KeyboardInterrupt:
-        typer.echo("ultr: stopped; start the same command again to go on from the last checkpoint", err=True)
+        onwards = " to go on from the last checkpoint" if checkpoint.exists() else ""
+        typer.echo(f"ultr: stopped; start the same command again{onwards}", err=True)
         raise typer.Exit(130) from None
     group = ProcessGroup.of_environment()
     if group.leads:
@@ -125,7 +131,7 @@ def train(
     group.shut_down()
     if not group.leads:
         return
-    measure = "nDCG@10" if isinstance(validation, JudgedLists) else "minus held-out loss"
+    measure = "nDCG@10" if isinstance(validation, JudgedLists) else kind.held_out_measure
     stages = [_summary(stage, ranker.history) for stage in dict.fromkeys(record.stage for record in ranker.history)]
     if json:
         validated_by = None if validation is None else measure
@@ -134,8 +140,9 @@ def train(
         return
     _print_candidates(ranker)
     for stage in stages:
+        loss = "" if stage["loss"] is None else f", loss {stage['loss']:.4f}"
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
-        typer.echo(f"stage {stage['stage']}: {stage['steps']} steps, loss {stage['loss']:.4f}{best}")
+        typer.echo(f"stage {stage['stage']}: {stage['steps']} steps{loss}{best}")
     typer.echo(f"{out}: a ranker by the method {method}")
 
 

@@ -10,14 +10,12 @@ from pathlib import Path
 
 from ultr.datasets.source import Source
 from ultr.errors import OptionError
-from ultr.experiments.peers import PEERS
 from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run
 from ultr.experiments.spec import REFERENCES, Choice, Contender, DataSet, Spec
 from ultr.experiments.store import Outcome, Store
 from ultr.experiments.workers import run_all
-from ultr.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -49,24 +47,16 @@ class Experiment:
         return [self.source.with_fold(fold) for fold in self.data_set.folds]
 
     def contenders(self) -> list[Contender]:
-        """The rankers, with the options that all share, without the peers that are not installed."""
-        shared = {
-            **dict.fromkeys(METHODS, self.spec.training | self.data_set.training),
-            **dict.fromkeys(PEERS, self.spec.peers | self.data_set.peers),
-        }
-        return [
-            contender.model_copy(update={"options": shared.get(contender.method, {}) | contender.options})
-            for contender in self.spec.contenders()
-            if contender.label not in self.left_out()
-        ]
+        """The rankers, with the options that all share, without those whose library is not installed."""
+        return [contender for contender in self._all_contenders() if _installed(contender)]
 
     def left_out(self) -> list[str]:
-        """The labels of the peers that are not installed."""
-        return [
-            contender.label
-            for contender in self.spec.contenders()
-            if contender.method in PEERS and find_spec(contender.method.partition("-")[0]) is None
-        ]
+        """The labels of the rankers whose library is not installed."""
+        return [contender.label for contender in self._all_contenders() if not _installed(contender)]
+
+    def _all_contenders(self) -> list[Contender]:
+        shared = self.spec.training | self.data_set.training
+        return [contender.with_shared(shared) for contender in self.spec.contenders()]
 
     def runs_of(self, contender: Contender, clicks: str, validation: Choice) -> list[Run]:
         """The runs of a ranker, one for each seed and fold; what does not learn from clicks is chosen by labels."""
@@ -117,3 +107,8 @@ class Experiment:
             Line(contender, tuple(self.outcomes(contender, clicks, validation))) for contender in self.contenders()
         )
         return Results(clicks, validation, self.spec.measures, lines)
+
+
+def _installed(contender: Contender) -> bool:
+    library = contender.library
+    return library is None or find_spec(library) is not None

@@ -53,10 +53,10 @@ def reproduce(
     folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, quick=quick)
     check_new_folder(folder, overwrite=True)
     for label in experiment.left_out():
-        say(f"{label} is left out, because it is not installed: pip install 'ultr[peers]'")
+        say(f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'")
     if spec.analysis not in ("inference-time", "click-matrix"):
         if not experiment.contenders():
-            raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[peers]'")
+            raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[trees,xgboost]'")
         count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
         experiment.run(workers=count, say=say)
     findings = ANALYSES[spec.analysis](experiment)

@@ -18,7 +18,6 @@ from ultr.datasets.source import Source
 from ultr.datasets.splits import Splits
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.judged import of_scores
-from ultr.experiments.peers import PEERS
 from ultr.experiments.spec import Choice, Contender, Simulation
 from ultr.methods import METHODS
 from ultr.methods.flat_options import estimator
@@ -74,7 +73,7 @@ class Found:
     seconds: float
     """Seconds of training alone."""
     ranker: Ranker | None
-    """None where it is not one of ours."""
+    """None where nothing was trained."""
 
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
@@ -90,11 +89,6 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     validation: ClickLog | JudgedLists = shared.splits.validation
     if run.validation == "clicks":
         log, validation = shared.split()
-    if method in PEERS:
-        started = time.perf_counter()
-        peer = PEERS[method].with_options(**run.contender.options).fit(log, validation=validation, seed=run.seed)
-        seconds = time.perf_counter() - started
-        return Found(evaluate(peer, test, run.measures), seconds, None)
     data: ClickLog | JudgedLists = log
     if method == "label":
         data = shown_documents(shared.splits.train, log) if run.contender.shown_only else shared.splits.train

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -17,10 +18,11 @@ from ultr.datasets.layouts import LAYOUTS
 from ultr.datasets.source import LETOR_LIKE
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import DEFAULT_MEASURES
-from ultr.experiments.peers import PEERS
-from ultr.methods import METHODS
-from ultr.methods.flat_options import estimator
+from ultr.methods import METHODS, methods_with
+from ultr.methods.flat_options import estimator, types
 from ultr.metrics import Measure
+from ultr.relevance.kinds import KINDS
+from ultr.relevance.mlp import MLP
 
 REFERENCES = ("ranking-svm", "click-model")
 """Rankers that learn from no click: what was shown, and the one that knows the click model."""
@@ -68,7 +70,7 @@ class Contender(_TomlTable):
     """A ranker in the experiment."""
 
     method: str
-    """A method, a peer, or a reference."""
+    """A method or a reference."""
     label: str
     """Name in tables."""
     options: Options = {}
@@ -82,21 +84,32 @@ class Contender(_TomlTable):
 
     @model_validator(mode="after")
     def _check(self) -> Contender:
-        checks.one_of("method", self.method, [*METHODS, *PEERS, *REFERENCES])
+        checks.one_of("method", self.method, [*METHODS, *REFERENCES])
         for name, values in self.grid.items():
             if not values or name in self.options:
                 raise OptionError(f"grid needs values for {name}, which must not be in options, too")
         for variant in self.variants():
             if self.method in METHODS:
                 _check_options(self.method, variant.options)
-            elif self.method in PEERS:
-                PEERS[self.method].with_options(**variant.options)
             elif variant.options:
                 raise OptionError(f"{self.method} takes no options")
         for flag, method in (("shown_only", "label"), ("randomised", "inverse-propensity")):
             if getattr(self, flag) and self.method != method:
                 raise OptionError(f"{flag} goes with the method {method}, not with {self.method}")
         return self
+
+    @property
+    def library(self) -> str | None:
+        """The package besides torch that training needs."""
+        return estimator(METHODS[self.method], self.options).library() if self.method in METHODS else None
+
+    def with_shared(self, shared: Options) -> Contender:
+        """The same ranker with those of the shared options that it has and does not set itself."""
+        if self.method not in METHODS:
+            return self
+        known = types(METHODS[self.method], (shared | self.options).get("relevance"))
+        taken = {name: value for name, value in shared.items() if name in known}
+        return self.model_copy(update={"options": taken | self.options})
 
     def variants(self) -> list[Contender]:
         """One contender for each combination of the grid."""
@@ -117,9 +130,7 @@ class DataSet(_TomlTable):
     folds: tuple[int, ...] = Field(default=(1,), min_length=1)
     """Which folds; those of letor-like are generated from different seeds."""
     training: Options = {}
-    """Options that all methods share on this data set."""
-    peers: Options = {}
-    """Options that all peers share on this data set."""
+    """Options that all methods share on this data set, over those that they share on all."""
 
 
 class Spec(_TomlTable):
@@ -131,15 +142,14 @@ class Spec(_TomlTable):
     clicks: tuple[str, ...] = Field(default=("trust",), min_length=1)
     """Click models; each has its own table."""
     validation: tuple[Choice, ...] = Field(default=("labels",), min_length=1)
-    """Ways to choose the weights: nDCG@10 by labels, or likelihood of held-out clicks (peers: their nDCG@10)."""
+    """Ways to choose the weights: nDCG@10 by labels, or the likelihood (of lightgbm and xgboost: nDCG@10) of held-out
+    clicks."""
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     """Seeds of the clicks and of the training."""
     measures: tuple[str, ...] = Field(default=DEFAULT_MEASURES, min_length=1)
     simulation: Simulation = Simulation()
     training: Options = {}
-    """Options that all methods share."""
-    peers: Options = {}
-    """Options that all peers share."""
+    """Options that all methods share; each takes those that it has, `hidden` a network and `rounds` trees."""
     methods: tuple[Contender, ...] = ()
     data: dict[str, DataSet] = Field(default={LETOR_LIKE: DataSet()}, min_length=1)
     """By the name of the data set; without --data, the first one is used."""
@@ -159,10 +169,8 @@ class Spec(_TomlTable):
             CLICK_MODELS.choose(model)
         for seed in self.seeds:
             checks.integer("seed", seed, at_least=0)
-        for shared in (self.training, *(data.training for data in self.data.values())):
-            _check_options("click", shared)
-        for shared in (self.peers, *(data.peers for data in self.data.values())):
-            PEERS["xgboost"].with_options(**shared)
+        for shared in (self.training, *(self.training | data.training for data in self.data.values())):
+            self._check_shared(shared)
         for name, data in self.data.items():
             checks.one_of("data set", name, [LETOR_LIKE, *LAYOUTS])
             _distinct(f"folds of {name}", data.folds)
@@ -183,12 +191,33 @@ class Spec(_TomlTable):
         self._check_analysis()
         return self
 
+    def _check_shared(self, shared: Options) -> None:
+        """Refuse what no method has, and what a ranker of the spec has but cannot take."""
+        known = {name for method in METHODS.values() for kind in KINDS for name in types(method, kind)}
+        for name in shared:
+            checks.one_of("an option that methods share", name, sorted(known))
+        owners: dict[str, set[str]] = {}
+        for contender in self.contenders():
+            if contender.method in METHODS:
+                merged = contender.with_shared(shared).options
+                _check_options(contender.method, merged)
+                relevance = estimator(METHODS[contender.method], merged).relevance
+                for name in {*shared} - {*contender.options} & {field.name for field in fields(relevance)}:
+                    owners.setdefault(name, set()).add(relevance.kind)
+        for name, kinds in owners.items():
+            if len(kinds) > 1:
+                raise OptionError(
+                    f"{name} is not the same to {' and '.join(sorted(kinds))}; give it in the options of each"
+                )
+
     def _check_analysis(self) -> None:
         """Refuse what cannot be analysed before hours of training."""
         contenders = self.contenders()
         if not contenders and self.analysis != "click-matrix":
             raise OptionError(f"analysis {self.analysis} needs at least one of [[methods]]")
-        allowed = {"embeddings": ["vectorization"], "projection": ["vectorization"], "inference-time": list(METHODS)}
+        # An untrained network takes as long as a trained one, but trees that have not grown take no time.
+        networks = list(methods_with(MLP))
+        allowed = {"embeddings": ["vectorization"], "projection": ["vectorization"], "inference-time": networks}
         for contender in contenders:
             if contender.method not in allowed.get(self.analysis, [contender.method]):
                 raise OptionError(f"analysis {self.analysis} does not go with the method {contender.method}")

@@ -18,7 +18,6 @@ from ultr.arrays import Doubles
 from ultr.clicks.registry import CLICK_MODELS
 from ultr.datasets.source import Source
 from ultr.errors import DataError
-from ultr.experiments.peers import PEERS
 from ultr.experiments.run import Found, Run
 from ultr.files import new_folder, read_json, write_json
 from ultr.version import __version__
@@ -26,7 +25,7 @@ from ultr.version import __version__
 FORMAT = "ultr run 1"
 _DECIDING = (
     *("arrays.py", "seeding.py", "data", "datasets", "clicks", "metrics", "losses", "relevance", "simulation"),
-    *("bias", "train", "methods", "evaluation", "experiments/run.py", "experiments/peers.py"),
+    *("bias", "train", "methods", "evaluation", "experiments/run.py"),
 )
 """The parts of the package that decide what a run gives; tables and commands may change without running it again."""
 
@@ -40,7 +39,7 @@ class Outcome:
     """[measures, queries], NaN where a query has no relevant document."""
     seconds: float
     model: Path
-    """The folder of the trained ranker, where it is one of ours."""
+    """The folder of the trained ranker, where one was trained."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ class Store:
     def key(self, run: Run) -> str:
         """The name of a run: its content, its data and the code that runs it."""
         content = [run.content(), _fingerprint(run.source), code_version()]
-        if run.contender.method in PEERS:
-            content.append(str(import_module(run.contender.method.partition("-")[0]).__version__))
+        if (library := run.contender.library) is not None:
+            content.append(str(import_module(library).__version__))
         if run.sees_clicks and not CLICK_MODELS.is_built_in(run.clicks):
             # Those that are built in are part of the code version.
             code = Path(getfile(CLICK_MODELS[run.clicks])).read_bytes()

@@ -5,11 +5,13 @@ from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.lightgbm_ranker import LightGBMRanker
 from ultr.methods.pair_debias import PairDebias
-from ultr.methods.registry import METHODS, load, method, register
+from ultr.methods.registry import METHODS, load, method, methods_with, register
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
+from ultr.methods.xgboost_ranker import XGBoostRanker
 
 __all__ = [
     "DLA",
@@ -18,11 +20,14 @@ __all__ = [
     "ClickBaseline",
     "InversePropensity",
     "LabelBaseline",
+    "LightGBMRanker",
     "PairDebias",
     "RegressionEM",
     "TwoTower",
     "Vectorization",
+    "XGBoostRanker",
     "load",
     "method",
+    "methods_with",
     "register",
 ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
 from ultr.data.click_log import ClickLog
 from ultr.methods.estimator import Estimator
+from ultr.methods.flat_options import usual_relevance
+from ultr.relevance.kinds import KINDS
 from ultr.relevance.relevance_model import Relevance
 
 
@@ -25,22 +28,37 @@ class Option:
     """Empty where the method gives none."""
 
 
-def options(described: type[Estimator] | type[Relevance]) -> list[Option]:
-    """The options of a method or relevance model, its own before those that it inherits."""
-    written = _descriptions(described)
-    found = [
-        Option(field.name, str(field.type), _default(field), written.get(field.name, "")) for field in fields(described)
-    ]
-    own = inspect.get_annotations(described)
+def options(method: type[Estimator]) -> list[Option]:
+    """The options of a method, its own before those that it inherits; of its relevance model only the kind."""
+    found = _options(method(), without=method.without)
+    own = inspect.get_annotations(method)
     return sorted(found, key=lambda option: option.name not in own)
 
 
-def _default(field: Field[Any]) -> Any:
-    """The default as it is written, of a relevance model only its kind."""
-    if field.default_factory is MISSING:
-        return field.default
-    made = field.default_factory()
-    return made.kind if isinstance(made, Relevance) else made
+def relevance_options(method: type[Estimator]) -> dict[str, list[Option]]:
+    """The options of each relevance model that the method works with, by its kind."""
+    without = [name.removeprefix("relevance__") for name in method.without if name.startswith("relevance__")]
+    return {
+        name: _options(usual_relevance(method, name), without=without)
+        for name, kind in KINDS.items()
+        if issubclass(kind, method.takes)
+    }
+
+
+def _options(made: Estimator | Relevance, *, without: Collection[str]) -> list[Option]:
+    """The options of something made with its defaults."""
+    written = _descriptions(type(made))
+    defaults = {field.name: getattr(made, field.name) for field in fields(made)}
+    return [
+        Option(
+            field.name,
+            str(field.type),
+            getattr(defaults[field.name], "kind", defaults[field.name]),
+            written.get(field.name, ""),
+        )
+        for field in fields(made)
+        if field.name not in without
+    ]
 
 
 def summary(method: type[Estimator]) -> str:

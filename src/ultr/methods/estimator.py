@@ -29,7 +29,7 @@ from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
-from ultr.train.checkpoint import Checkpoint
+from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.lists import TrainingLists
 from ultr.train.loop import LoopOptions, train
 from ultr.train.process_group import ProcessGroup
@@ -53,6 +53,12 @@ class Estimator(ABC, Generic[ObjectiveT]):
     name: ClassVar[str]
     """The name of the method on the command line and in files."""
     learns_from: ClassVar[type[ClickLog] | type[JudgedLists]] = ClickLog
+    takes: ClassVar[type[Relevance]] = Relevance  # type: ignore[type-abstract]
+    """The relevance models that it works with."""
+    without: ClassVar[tuple[str, ...]] = ()
+    """Options of all methods, or `relevance__NAME` of its relevance model, that it has no use for and refuses."""
+    held_out_measure: ClassVar[str] = "minus held-out loss"
+    """The value of validation by held-out clicks; that by labels is nDCG@10."""
 
     relevance: Relevance = field(default_factory=MLP)
     """The model of relevance r(x), and how it is trained."""
@@ -86,6 +92,10 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """The lists that the method trains on; `inputs` are the features of the data."""
         return TrainingLists.of_log(data, inputs)
 
+    def library(self) -> str | None:
+        """The package besides torch that training needs."""
+        return self.relevance.library
+
     def title(self) -> str:
         """The name of the class, for the progress bar."""
         return type(self).__name__
@@ -94,6 +104,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """Raise an `OptionError` for an option that does not fit."""
         if not isinstance(self.relevance, Relevance):
             raise OptionError(f"relevance must be a relevance model such as ultr.MLP(), got {self.relevance!r}")
+        if not isinstance(self.relevance, self.takes):
+            kind, given = self.takes.__name__, type(self.relevance).__name__
+            raise OptionError(f"the relevance model of {type(self).__name__} is always {kind}(...), got {given}")
         self.relevance.check()
         for name in ("evaluate_every", "patience"):
             if (value := getattr(self, name)) is not None:
@@ -105,6 +118,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
             raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'") from error
         if not usable:
             raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'")
+        self._check_unused()
 
     def fit(
         self,
@@ -144,18 +158,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
         if not model.by_name["relevance"].takes_missing:
             self._warn_of_missing(data)
-        training = self.relevance.training()
-        fingerprint = data.fingerprint()
-        history = train(
-            model,
-            self.stages(model.objective, lists, training.steps),
-            lists,
-            training=training,
-            options=LoopOptions(self.evaluate_every, self.patience, self.seed),
-            validation=self._validation(validation, data, lists.inputs, preprocessing),
-            checkpoint=None if checkpoint is None else Checkpoint(checkpoint, self._run(fingerprint, validation)),
-            observer=self._observer(progress=progress),
-        )
+        run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
+        observer = self._observer(progress=progress)
+        history = self.train_model(model, lists, data, validation, checkpoint=run, observer=observer)
         return Ranker(
             method=self.name,
             options=self.content(),
@@ -168,6 +173,29 @@ class Estimator(ABC, Generic[ObjectiveT]):
             provenance=Provenance.of(data, validation),
             history=tuple(history),
             sample=sample_of(data),
+        )
+
+    def train_model(
+        self,
+        model: RankingModel[ObjectiveT],
+        lists: TrainingLists,
+        data: ClickLog | JudgedLists,
+        validation: JudgedLists | ClickLog | None,
+        *,
+        checkpoint: Checkpoint | None,
+        observer: Observer | None,
+    ) -> Sequence[Record]:
+        """Train a new model on the lists of the data by the one loop; its learning curve."""
+        training = self.relevance.training()
+        return train(
+            model,
+            self.stages(model.objective, lists, training.steps),
+            lists,
+            training=training,
+            options=LoopOptions(self.evaluate_every, self.patience, self.seed),
+            validation=self._validation(validation, data, lists.inputs),
+            checkpoint=checkpoint,
+            observer=observer,
         )
 
     def build(self, features: int, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
@@ -261,6 +289,13 @@ class Estimator(ABC, Generic[ObjectiveT]):
                     "the validation log has no click, so it cannot choose weights; hold out more of the log"
                 )
 
+    def _check_unused(self) -> None:
+        given, usual = self.get_params(), type(self)().get_params()
+        for name in self.without:
+            if given[name] != usual[name]:
+                option = name.removeprefix("relevance__")
+                raise OptionError(f"{type(self).__name__} has no use for the option {option}; leave it out")
+
     def _warn_of_others(self, factors: Sequence[Factor], learned: Sequence[Factor]) -> None:
         others = [factor for factor in factors if factor not in learned]
         if not learned or not others:
@@ -290,12 +325,12 @@ class Estimator(ABC, Generic[ObjectiveT]):
         validation: JudgedLists | ClickLog | None,
         data: ClickLog | JudgedLists,
         inputs: Inputs,
-        preprocessing: Preprocessing,
     ) -> Validation | None:
         if isinstance(validation, JudgedLists):
-            return LabelValidation(validation, preprocessing)
+            return LabelValidation(validation, inputs.preprocessing)
         if isinstance(validation, ClickLog):
-            shared = inputs if validation.features is data.features else Inputs(validation.features, preprocessing)
+            same = validation.features is data.features
+            shared = inputs if same else Inputs(validation.features, inputs.preprocessing)
             return ClickValidation(self.training_lists(validation, shared))
         return None
 

@@ -15,6 +15,7 @@ from ultr.methods.dla import DLA
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.lightgbm_ranker import LightGBMRanker
 from ultr.methods.model_file import load_manifest, load_weights
 from ultr.methods.pair_debias import PairDebias
 from ultr.methods.ranker import Ranker
@@ -22,8 +23,10 @@ from ultr.methods.regression_em import RegressionEM
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.vectorization import Vectorization
+from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
 from ultr.relevance.kinds import relevance_of
+from ultr.relevance.relevance_model import Relevance
 
 _BUILT_IN: tuple[type[Estimator], ...] = (
     Vectorization,
@@ -33,6 +36,8 @@ _BUILT_IN: tuple[type[Estimator], ...] = (
     RegressionEM,
     PairDebias,
     InversePropensity,
+    LightGBMRanker,
+    XGBoostRanker,
     ClickBaseline,
     LabelBaseline,
 )
@@ -49,6 +54,11 @@ def _fault(kind: type) -> str | None:
 METHODS: Registry[Estimator] = Registry("method", "ultr.methods", _BUILT_IN, fault=_fault)
 register = METHODS.register
 method = METHODS.choose
+
+
+def methods_with(relevance: type[Relevance]) -> dict[str, type[Estimator]]:
+    """The methods that work with this kind of relevance model, by name."""
+    return {name: kind for name, kind in METHODS.items() if issubclass(relevance, kind.takes)}
 
 
 def kind_of(name: str) -> type[Estimator]:

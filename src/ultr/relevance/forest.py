@@ -234,3 +234,27 @@ def _rows(node: dict[str, Any], number: int = 0) -> Iterator[tuple[float, ...]]:
     yield node["split_feature"], float(at_most(threshold)), missing_left, number + 1, right, 0.0
     yield from left
     yield from _rows(node["right_child"], right)
+
+
+def forest_of_xgboost(trees: Sequence[dict[str, Any]]) -> Forest:
+    """The forest of the `trees` in XGBoost's model file, without its base score, which is the same for all."""
+    forest = Forest.empty()
+    for tree in trees:
+        left = np.array(tree["left_children"], dtype=np.int64)
+        leaf, nodes = left < 0, np.arange(len(left))
+        # Of a node below which value it goes left, of a leaf what it adds.
+        numbers = np.array(tree["split_conditions"], dtype=np.float32)
+        below = np.nextafter(numbers, np.float32(-np.inf))
+        forest = forest.add(
+            Forest(
+                features=np.where(leaf, LEAF, np.array(tree["split_indices"], dtype=np.int64)),
+                thresholds=np.where(leaf, np.float32(0), below),
+                missing_left=~leaf & np.array(tree["default_left"], dtype=bool),
+                left=np.where(leaf, nodes, left),
+                right=np.where(leaf, nodes, np.array(tree["right_children"], dtype=np.int64)),
+                values=np.where(leaf, numbers.astype(np.float64), 0.0),
+                roots=np.zeros(1, dtype=np.int64),
+                outputs=np.zeros(1, dtype=np.int64),
+            )
+        )
+    return forest

@@ -21,7 +21,7 @@ class Inputs:
     def __init__(self, features: Floats, preprocessing: Preprocessing, *, in_memory: int | None = None) -> None:
         self.features = features
         """float32 [documents, features], as they are in the log; may be memory-mapped."""
-        self._preprocessing = preprocessing
+        self.preprocessing = preprocessing
         self._most = IN_MEMORY if in_memory is None else in_memory
 
     def __len__(self) -> int:
@@ -32,11 +32,11 @@ class Inputs:
         """The preprocessed features of these rows, [rows, features], on the device of the preprocessing."""
         if self._ready is not None:
             return self._ready.index_select(0, rows.to(self._ready.device))
-        return self._preprocessing.prepare(self.features[rows.numpy()])
+        return self.preprocessing.prepare(self.features[rows.numpy()])
 
     @cached_property
     def _ready(self) -> Tensor | None:
-        return self._preprocessing.prepare(self.features) if self.features.nbytes <= self._most else None
+        return self.preprocessing.prepare(self.features) if self.features.nbytes <= self._most else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,8 @@ class Relevance(ABC):
 
     kind: ClassVar[str]
     """The name on the command line and in files."""
+    library: ClassVar[str | None] = None
+    """The package besides torch that training needs."""
 
     @abstractmethod
     def check(self) -> None:

@@ -171,6 +171,7 @@ class Trees(Relevance):
     """Gradient-boosted regression trees, grown by LightGBM on the gradients of the method's loss."""
 
     kind: ClassVar[str] = "trees"
+    library: ClassVar[str | None] = "lightgbm"
 
     rounds: int = 300
     """Rounds of growing, with one tree each (for each output)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from ultr.methods.registry import kind_of
 from ultr.pages import Section, Table, model_figures
 from ultr.pages.model_figures import Curve
 from ultr.reporting.inputs import ReportInputs
@@ -18,7 +19,10 @@ def learning(inputs: ReportInputs) -> Section:
     for model in inputs.models:
         for stage in dict.fromkeys(record.stage for record in model.ranker.history):
             records = [record for record in model.ranker.history if record.stage == stage]
-            losses.setdefault(stage, {})[model.name] = [r.step for r in records], [r.loss for r in records]
+            told = [(record.step, record.loss) for record in records if record.loss is not None]
+            curves = losses.setdefault(stage, {})
+            if told:
+                curves[model.name] = [step for step, _ in told], [loss for _, loss in told]
             known = [(record.value, record.step) for record in records if record.value is not None]
             if known:
                 values.setdefault(stage, {})[model.name] = [step for _, step in known], [value for value, _ in known]
@@ -28,7 +32,7 @@ def learning(inputs: ReportInputs) -> Section:
                     "model": model.name,
                     "stage": stage,
                     "steps": f"{records[-1].step:,}",
-                    "last loss": f"{records[-1].loss:.4f}",
+                    "last loss": f"{told[-1][1]:.4f}" if told else "",
                     "best value": "" if value is None else f"{value:.4f}",
                     "at step": "" if step is None else f"{step:,}",
                 }
@@ -36,7 +40,8 @@ def learning(inputs: ReportInputs) -> Section:
     drawings, by_model = [], colours(inputs.models)
     for stage, found in losses.items():
         title = f"stage “{stage}”"
-        drawings.append(model_figures.learning_curves(found, by_model, title=title, ylabel="training loss"))
+        if found:
+            drawings.append(model_figures.learning_curves(found, by_model, title=title, ylabel="training loss"))
         if stage in values:
             best, ylabel = values[stage], _value_name(inputs)
             drawings.append(model_figures.learning_curves(best, by_model, title=title, ylabel=ylabel, best=True))
@@ -54,6 +59,7 @@ def learning(inputs: ReportInputs) -> Section:
 def _value_name(inputs: ReportInputs) -> str:
     """Name of the validation value, where all models say the same."""
     kinds = {None if model.manifest.origin is None else model.manifest.origin.validation for model in inputs.models}
-    if kinds == {"clicks"}:
-        return "minus held-out loss"
+    measures = {kind_of(model.ranker.method).held_out_measure for model in inputs.models}
+    if kinds == {"clicks"} and len(measures) == 1:
+        return measures.pop()
     return "validation nDCG@10" if not kinds & {None, "clicks", "none"} else "validation value"

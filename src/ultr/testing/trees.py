@@ -13,7 +13,7 @@ class TreesContract(MethodContract):
 
     relevance: ClassVar[Relevance] = Trees(rounds=10, fewest_documents=10)
     common_changes: ClassVar[dict[str, Any]] = {
-        "relevance": Trees(rounds=10, fewest_documents=10, leaves=3),
+        "relevance": Trees(rounds=10, leaves=3),
         "relevance__rounds": 7,
         "relevance__leaves": 4,
         "relevance__learning_rate": 0.2,

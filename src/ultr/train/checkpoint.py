@@ -23,8 +23,8 @@ class Record:
 
     stage: str
     step: int
-    loss: float
-    """Mean over the steps since the line before."""
+    loss: float | None
+    """Mean over the steps since the line before; None where a library trains and does not say."""
     value: float | None
     """The value of validation, if there is any."""
 

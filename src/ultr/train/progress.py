@@ -75,9 +75,9 @@ class Bar:
 
     def record(self, record: Record, *, best: float | None) -> None:
         """Show loss, value and best value."""
-        figures = f"loss {record.loss:.4f}"
-        if record.value is not None:
-            figures += f" valid {record.value:.4f} best {best:.4f}"
+        loss = [] if record.loss is None else [f"loss {record.loss:.4f}"]
+        value = [] if record.value is None else [f"valid {record.value:.4f} best {best:.4f}"]
+        figures = " ".join([*loss, *value])
         if self._bar is None:
             return
         self._bar.update(self._task, completed=record.step, figures=figures)

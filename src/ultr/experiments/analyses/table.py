@@ -102,4 +102,4 @@ def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
     if any(line.contender.shown_only for line in results.lines):
         yield "Labeled, shown: learns from the labels of the shown documents alone, which is all that clicks are about."
     for label in experiment.left_out():
-        yield f"{label} is left out, because it is not installed: pip install 'ultr[peers]'."
+        yield f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'."

@@ -51,7 +51,7 @@ def _by_lightgbm(content: str, _: Sequence[str], features: Floats) -> Doubles:
 
 
 def _by_xgboost(content: str, names: Sequence[str], features: Floats) -> Doubles:
-    xgboost = _library("xgboost", "peers")
+    xgboost = _library("xgboost", "xgboost")
     booster = xgboost.Booster(model_file=bytearray(content.encode()))
     data = xgboost.DMatrix(features, feature_names=list(names))
     return np.asarray(booster.predict(data, output_margin=True), dtype=np.float64)

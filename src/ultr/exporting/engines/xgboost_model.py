@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ def model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
 
     Leaves are split conditions and base weights of nodes without children; the base score is 0.
     """
-    members = [_tree(forest.some(slice(number, number + 1)), number, len(names)) for number in range(len(forest))]
+    single = [_siblings_together(forest.some(slice(number, number + 1))) for number in range(len(forest))]
+    members = [_tree(tree, number, len(names)) for number, tree in enumerate(single)]
     counts = {"num_parallel_tree": "1", "num_trees": str(len(members))}
     return {
         "learner": {
@@ -45,6 +47,24 @@ def model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
         },
         "version": [3, 0, 0],
     }
+
+
+def _siblings_together(tree: Forest) -> Forest:
+    """The same tree level by level: below its sixth level, XGBoost looks for the right child next to the left one."""
+    order = [0]
+    for node in order:
+        if tree.features[node] != LEAF:
+            order += [int(tree.left[node]), int(tree.right[node])]
+    place = np.argsort(order)
+    return replace(
+        tree,
+        features=tree.features[order],
+        thresholds=tree.thresholds[order],
+        missing_left=tree.missing_left[order],
+        left=place[tree.left[order]],
+        right=place[tree.right[order]],
+        values=tree.values[order],
+    )
 
 
 def _tree(tree: Forest, number: int, features: int) -> dict[str, Any]:
