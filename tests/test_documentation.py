@@ -37,6 +37,7 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "```" in page.read_text() and _name(page) not in ELSEWHERE], ids=_name
 )
