@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.draws import few_draws
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -19,6 +20,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ULTR_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_draws(monkeypatch)
 
 
 @pytest.fixture(scope="session")
