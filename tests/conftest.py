@@ -13,6 +13,25 @@ from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
 from ultr.simulation.log import simulate
 
+SLOWEST = (
+    "tests/test_documentation.py",
+    "tests/experiments/test_reproduce.py",
+    "tests/methods/test_contract.py",
+    "tests/preparation/test_engines.py",
+    "tests/train/test_process_group.py",
+    "tests/bias/test_rank_test.py",
+    "tests/cli/test_report.py",
+    "tests/benchmarks/test_peers.py",
+    "tests/exporting/test_export.py",
+    "tests/methods/test_own_package.py",
+)
+"""Files that take longest; they come first, so that no process is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

@@ -147,3 +147,6 @@ def small_demo(patch: pytest.MonkeyPatch) -> None:
     from ultr.experiments import demo
 
     patch.setattr(demo, "run", partial(demo.run, queries=100, impressions=20_000, steps=3))
+    patch.setattr(
+        demo, "letor_like", lambda **sizes: letor_like(**sizes | {"validation_queries": 50, "test_queries": 100})
+    )
