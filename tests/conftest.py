@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.draws import few_draws
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -11,12 +13,46 @@ from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
 from ultr.simulation.log import simulate
 
+SLOWEST = (
+    "tests/test_documentation.py",
+    "tests/experiments/test_reproduce.py",
+    "tests/methods/test_contract.py",
+    "tests/preparation/test_engines.py",
+    "tests/train/test_process_group.py",
+    "tests/bias/test_rank_test.py",
+    "tests/cli/test_report.py",
+    "tests/benchmarks/test_peers.py",
+    "tests/exporting/test_export.py",
+    "tests/methods/test_own_package.py",
+)
+"""Files that take longest; they come first, so that no process is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the cache of whoever runs the tests out of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ULTR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_draws(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def _operators_read_once() -> Iterator[None]:
+    """Read the operators of ONNX once, not for every export anew, which takes as long as the export itself."""
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
         yield
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.documentation import page as pages
 from tests.documentation import stand_ins
+from tests.draws import few_draws
 
 from ultr.clicks import CLICK_MODELS
 from ultr.methods import METHODS
@@ -28,6 +29,7 @@ GIVEN = (
     stand_ins.network,
     stand_ins.shop,
     stand_ins.runs,
+    stand_ins.demo,
 )
 ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}
 """Pages whose code is run by tests of their own."""
@@ -39,6 +41,7 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "```" in page.read_text() and _name(page) not in ELSEWHERE], ids=_name
 )
@@ -49,7 +52,8 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     for registry in (CLICK_MODELS, METHODS):
         monkeypatch.setattr(registry, "_members", dict(registry._members))
     given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}
-    pages.run(page, given | {"small_demo": partial(stand_ins.small_demo, monkeypatch)})
+    patched = {"small_demo": partial(stand_ins.small_demo, monkeypatch), "few_draws": partial(few_draws, monkeypatch)}
+    pages.run(page, given | patched)
 
 
 def test_few_blocks_are_not_run() -> None:

@@ -446,12 +446,6 @@ def test_propensities_come_from_a_file_a_randomised_log_or_the_command_line(
     assert load(tmp_path / "log").options["propensities"] == rates.tolist()
 
 
-@pytest.fixture
-def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test one propensity for each position by fewer draws where its result is not looked at; they take most time."""
-    monkeypatch.setattr("ultr.evaluation.assumption.SAMPLES", 19)
-
-
 @pytest.fixture(scope="module")
 def swapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log with swaps, beside the models `raw` and `vectors` that were trained on nine tenths of its queries."""

@@ -14,6 +14,8 @@ from ultr.methods import Vectorization, load
 from ultr.relevance import MLP
 from ultr.scoring import Scorer
 
+pytestmark = pytest.mark.usefixtures("_operators_read_once")
+
 
 @pytest.fixture(scope="module")
 def model(small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.console import ultr
 
+pytestmark = pytest.mark.usefixtures("_few_draws")
 TINY = ["--steps", 10, "--set", "hidden=8", "--set", "evaluate_every=5"]
 DATA = "letor-like=60"
 

@@ -147,13 +147,17 @@ def log_with_swaps() -> ClickLog:
 
 
 def runs(folder: str) -> None:
-    """Models of one log, `raw` and `upper` being the bounds, their data set, and what `ultr demo` leaves."""
+    """Models of one log, `raw` and `upper` being the bounds, and their data set."""
     judged(folder)
     data, short = f"mq2007={folder}", ("--steps", 3, "--set", "hidden=8")
     ultr("simulate", "--data", data, "--impressions", 5_000, "--out", "log")
     for name, method in (("model", "vectorization"), ("other", "dla"), ("raw", "click")):
         ultr("train", method, "--log", "log", *short, "--out", name)
     ultr("train", "label", "--data", data, *short, "--out", "upper")
+
+
+def demo() -> None:
+    """What `ultr demo` leaves."""
     ultr("demo", "--out", "demo")
 
 
@@ -169,3 +173,6 @@ def small_demo(patch: pytest.MonkeyPatch) -> None:
     from ultr.experiments import demo
 
     patch.setattr(demo, "run", partial(demo.run, queries=100, impressions=20_000, steps=3))
+    patch.setattr(
+        demo, "letor_like", lambda **sizes: letor_like(**sizes | {"validation_queries": 50, "test_queries": 100})
+    )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,17 @@ from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
 from ultr.experiments.demo import run
 from ultr.methods import load
-from ultr.reporting import ReportInputs
 
 
 def few_queries(**sizes: int) -> Splits:
     return letor_like(**sizes | {"validation_queries": 50, "test_queries": 200})
 
 
+@pytest.mark.usefixtures("_few_draws")
 def test_the_demo_writes_log_models_table_plot_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ultr.experiments.demo.letor_like", few_queries)
-    monkeypatch.setattr("ultr.experiments.demo.ReportInputs", partial(ReportInputs, samples=10, draws=19))
     said: list[str] = []
-    result = run(tmp_path / "demo", queries=200, impressions=40_000, steps=30, say=said.append)
+    result = run(tmp_path / "demo", queries=100, impressions=20_000, steps=30, say=said.append)
     names = ["Click", "Vectorization d=2", "Vectorization d=3", "Labeled"]
     assert [row["method"] for row in result.rows()] == names
     assert result.gap_closed("Click") == 0

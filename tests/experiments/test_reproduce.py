@@ -160,7 +160,7 @@ def test_a_damaged_run_is_named(done: tuple[str, Path], tmp_path: Path) -> None:
 
 def test_stopped_with_sigkill_it_goes_on_where_it_was(tmp_path: Path) -> None:
     methods = '[[methods]]\nlabel = "DLA"\nmethod = "dla"\n'
-    name = _spec(tmp_path, 'analysis = "table"', methods, steps=1_500)
+    name = _spec(tmp_path, 'analysis = "table"', methods, steps=300)
     command = [sys.executable, "-m", "ultr", "reproduce", name, "--out", str(tmp_path / "out"), "--workers", "1"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     experiment = Experiment.of(read_spec(name), None, tmp_path / "out" / "runs")

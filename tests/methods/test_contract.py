@@ -70,8 +70,7 @@ class TestEveryMethodWithTrees(TreesContract, _Contract):
     }
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
-        # The vectors are learned by a network, in a moment, and the clicks as they are, by heart; libraries learn from few
-        # sessions.
+        # A network learns the vectors, in a moment, and trees the clicks, by heart; libraries draw few sessions.
         short: dict[str, Any] = {}
         if method is Vectorization:
             short = {"vector_hidden": (8,), "vector_steps": 30, "soft_targets": 0.0}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.documentation.page import blocks
 from tests.plugin import install
@@ -39,7 +41,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _run(installed: Path, *command: str, folder: Path) -> str:
     paths = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, *command],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -49,27 +51,50 @@ def _run(installed: Path, *command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_an_installed_method_is_trained_loaded_exported_and_reported(
-    installed: Path, small_log: ClickLog, tmp_path: Path
-) -> None:
-    small_log.save(tmp_path / "log")
-    assert "additive" in _run(installed, "ultr", "methods", folder=tmp_path)
-    small = ["--log", "log", "--steps", "10", "--set", "hidden=8"]
-    trained = _run(
-        installed, "ultr", "train", "additive", *small, "--set", "penalty=0.1", "--out", "m", folder=tmp_path
-    )
-    assert "a ranker by the method additive" in trained
-    told = _run(installed, "ultr", "report", "m", "--log", "log", "--out", "report.html", folder=tmp_path)
-    assert "report.html" in told
-    assert "additive" in (tmp_path / "report.html").read_text()
-    assert "m.onnx" in _run(installed, "ultr", "export", "m", folder=tmp_path)
-    assert (tmp_path / "m.onnx").exists()
+COMMANDS = """
+import json, sys
+from ultr.cli import main
+
+for command in json.loads(sys.argv[1]):
+    sys.argv = ["ultr", *command]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, command
+"""
+"""Several commands in one process, since torch takes seconds to start."""
+
+
+@pytest.fixture(scope="module")
+def used(installed: Path, small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder in which the method was used by every command, and what they said."""
+    folder = tmp_path_factory.mktemp("used")
+    small_log.select(np.arange(100)).save(folder / "log")
+    commands = [
+        ["methods"],
+        [*TRAIN, "--set", "penalty=0.1"],
+        ["report", "m", "--log", "log", "--out", "report.html"],
+        ["export", "m"],
+    ]
+    return folder, _run(installed, "-c", COMMANDS, json.dumps(commands), folder=folder)
+
+
+def test_an_installed_method_is_trained_loaded_exported_and_reported(used: tuple[Path, str]) -> None:
+    folder, told = used
+    listed, separator, trained = told.partition("m: a ranker by the method additive\n")
+    assert separator, told
+    assert "additive" in listed
+    assert "report.html" in trained
+    assert "additive" in (folder / "report.html").read_text()
+    assert "m.onnx" in trained
+    assert (folder / "m.onnx").exists()
 
 
 def test_it_inherits_the_contract(installed: Path, tmp_path: Path) -> None:
     chosen = "same_seed or killed or exported or saving"
     told = _run(
         installed,
+        "-m",
         "pytest",
         "-q",
         "-p",
@@ -83,25 +108,9 @@ def test_it_inherits_the_contract(installed: Path, tmp_path: Path) -> None:
     assert "failed" not in told
 
 
-def test_without_its_package_a_model_is_refused_by_name(installed: Path, small_log: ClickLog, tmp_path: Path) -> None:
-    small_log.save(tmp_path / "log")
-    _run(
-        installed,
-        "ultr",
-        "train",
-        "additive",
-        "--log",
-        "log",
-        "--steps",
-        "3",
-        "--set",
-        "hidden=4",
-        "--out",
-        "m",
-        folder=tmp_path,
-    )
+def test_without_its_package_a_model_is_refused_by_name(used: tuple[Path, str]) -> None:
     refused = subprocess.run(
-        [sys.executable, "-m", "ultr", "export", "m"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ultr", "export", "m"], cwd=used[0], capture_output=True, text=True, check=False
     )
     assert refused.returncode == 2
     assert "method must be one of" in refused.stderr

@@ -20,6 +20,7 @@ So the likelihood never falls, and no P passes 1. Where all P are small, this is
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +137,7 @@ def _growth(clicks: Doubles, impressions: Doubles, rows: Doubles, columns: Doubl
     across = columns.swapaxes(1, 2)
     gained = (clicks / rates) @ across
     lost = ((impressions - clicks) / (1 - rates)) @ across
-    peak = rates.max(axis=2, keepdims=True)
+    peak = reduce(np.maximum, np.moveaxis(rates, 2, 0))[:, :, None]  # faster than `max` along a short axis
     whole = peak * gained + (1 - peak) * lost
     growth: Doubles = np.divide(gained, whole, out=np.ones_like(whole), where=whole > 0)
     return growth

@@ -198,7 +198,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """With trees, sizes of the hidden layers of the network that learns the vectors."""
     vector_steps: int | None = None
     """With trees, steps of the network that learns the vectors; by default its recipe's."""
-    soft_targets: float = 0.5
+    soft_targets: float = 0.75
     """With trees, share of the clicks that are as the network predicts them: 0, as they were; 1, only predicted."""
     loss: str = "softmax"
     """With trees, the loss of the forest: `softmax`, its likelihood of the clicks, or `lambdarank`, nDCG of debiased

@@ -37,19 +37,25 @@ from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
 
 Data = ClickLog | JudgedLists
+_FITTED: dict[tuple[type, type[Estimator]], Estimator] = {}
 
 
 @lru_cache(maxsize=1)
 def small_lists() -> Splits:
-    """Generated judged lists: 120 queries to train on, 30 each to validate and test, 64 features."""
-    return letor_like(train_queries=120, validation_queries=30, test_queries=30)
+    """Generated judged lists: 60 queries to train on, 20 each to validate and test, 64 features."""
+    return letor_like(train_queries=60, validation_queries=20, test_queries=20)
 
 
 @lru_cache(maxsize=1)
 def small_log() -> ClickLog:
     """Trust-bias clicks on the training lists, with four rankings per query and clicks that came together counted."""
     lists, clicks = small_lists().train, click_model("trust")
-    return simulate(lists, clicks, impressions=60_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True)
+    return simulate(lists, clicks, impressions=30_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True)
+
+
+def known(options: dict[str, Any], method: type[Estimator]) -> dict[str, Any]:
+    """The options that the method has."""
+    return {name: value for name, value in options.items() if name not in method.without}
 
 
 class InterruptedRunError(Exception):
@@ -59,15 +65,15 @@ class InterruptedRunError(Exception):
 class MethodContract:
     """Tests of the estimator class `method`, which is given by `pytest.mark.parametrize`."""
 
-    relevance: ClassVar[Relevance] = MLP(hidden=(16,), steps=30, batch_size=32)
+    relevance: ClassVar[Relevance] = MLP(hidden=(16,), steps=20, batch_size=32)
     """The relevance model that it is tested with."""
     changes: ClassVar[dict[str, Any]] = {}
     """Another value for each option of the method's own; that of a relevance model is `relevance__NAME`."""
     common_changes: ClassVar[dict[str, Any]] = {
-        "relevance": MLP(hidden=(8,), steps=30, batch_size=32),
+        "relevance": MLP(hidden=(8,), steps=20, batch_size=32),
         "relevance__hidden": (8,),
         "relevance__recipe": "paper",
-        "relevance__steps": 20,
+        "relevance__steps": 15,
         "relevance__learning_rate": 0.02,
         "relevance__batch_size": 16,
         "relevance__precision": "bfloat16",
@@ -78,9 +84,13 @@ class MethodContract:
 
     fewest_scores: ClassVar[int] = 26
     """Fewest different scores of 50 candidates that have one feature."""
-    longer: ClassVar[dict[str, Any]] = {"relevance__steps": 150}
+    longer: ClassVar[dict[str, Any]] = {"relevance__steps": 80, "evaluate_every": 20}
     """Options of a training that fits the data well."""
-    overfitting: ClassVar[dict[str, Any]] = {"relevance__steps": 200, "relevance__learning_rate": 0.02}
+    overfitting: ClassVar[dict[str, Any]] = {
+        "relevance__steps": 60,
+        "relevance__learning_rate": 0.1,
+        "evaluate_every": 5,
+    }
     """Options of a training that goes on after its best validation."""
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
@@ -91,6 +101,13 @@ class MethodContract:
     def data(self, method: type[Estimator]) -> Data:
         """Small data that the method learns from."""
         return small_lists().train if method.learns_from is JudgedLists else small_log()
+
+    def fitted(self, method: type[Estimator]) -> Estimator:
+        """An estimator that was fitted to the small data, once for all tests that only look at it."""
+        key = type(self), method
+        if key not in _FITTED:
+            _FITTED[key] = self.make(method).fit(self.data(method))
+        return _FITTED[key]
 
     def scores(self, estimator: Estimator) -> Any:
         """The scores of all test candidates."""
@@ -208,7 +225,7 @@ class MethodContract:
 
     def test_scores_depend_on_neither_order_nor_company(self, method: type[Estimator]) -> None:
         """Candidates in another order, a query among longer ones, queries without candidates."""
-        estimator, test = self.make(method).fit(self.data(method)), small_lists().test
+        estimator, test = self.fitted(method), small_lists().test
         together = self.scores(estimator)
         for start, end in list(zip(test.offsets[:-1], test.offsets[1:], strict=True))[:5]:
             candidates = test.features[start:end]
@@ -241,7 +258,7 @@ class MethodContract:
         if method.learns_from is not ClickLog:
             pytest.skip("it does not model clicks")
         log = small_log()
-        estimator = self.make(method).fit(log)
+        estimator = self.fitted(method)
         chances, shares = estimator.click_probabilities(log), estimator.click_shares(log)
         lists = ragged.list_numbers(log.offsets)
         assert ((chances > 0) & (chances <= 1)).all()
@@ -269,8 +286,8 @@ class MethodContract:
                 continue
             assert option in changes, f"give another value of {option!r} in `changes`"
             data, base = self.data_for(option, method), {}
-            if option in {"patience", "evaluate_every"}:
-                base = self.overfitting
+            if option == "patience":
+                base = known(self.overfitting, method)
             key = f"{sorted(base)} {id(data)}"
             if key not in usual:
                 first = self.make(method, **base).fit(data, validation=validation)
@@ -294,7 +311,7 @@ class MethodContract:
     def test_more_training_fits_the_data_better(self, method: type[Estimator]) -> None:
         """By the value of validation on the training data themselves."""
         data = self.data(method)
-        history = self.make(method, **self.longer).fit(data, validation=data).history_
+        history = self.make(method, **known(self.longer, method)).fit(data, validation=data).history_
         values = [record.value for record in history if record.stage == history[0].stage]
         assert values[-1] > values[0]
 
@@ -324,7 +341,7 @@ class MethodContract:
         test = small_lists().test
         with pytest.raises(OptionError, match="not fitted yet"):
             self.make(method).score(test.features)
-        estimator = self.make(method).fit(self.data(method))
+        estimator = self.fitted(method)
         with pytest.raises(DataError, match="the ranker knows 64 features"):
             estimator.score(test.features[:, :10])
         broken = test.features[:4].copy()

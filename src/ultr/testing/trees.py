@@ -11,10 +11,10 @@ from ultr.testing.methods import MethodContract
 class TreesContract(MethodContract):
     """The same tests with trees as the relevance model."""
 
-    relevance: ClassVar[Relevance] = Trees(rounds=10, fewest_documents=10)
+    relevance: ClassVar[Relevance] = Trees(rounds=8, fewest_documents=10)
     common_changes: ClassVar[dict[str, Any]] = {
-        "relevance": Trees(rounds=10, leaves=3),
-        "relevance__rounds": 7,
+        "relevance": Trees(rounds=8, fewest_documents=10, leaves=3),
+        "relevance__rounds": 6,
         "relevance__leaves": 4,
         "relevance__learning_rate": 0.2,
         "relevance__fewest_documents": 200,
@@ -25,8 +25,12 @@ class TreesContract(MethodContract):
         "patience": 1,
     }
     fewest_scores: ClassVar[int] = 7
-    longer: ClassVar[dict[str, Any]] = {"relevance__rounds": 50}
-    overfitting: ClassVar[dict[str, Any]] = {"relevance__rounds": 60, "relevance__learning_rate": 0.9}
+    longer: ClassVar[dict[str, Any]] = {"relevance__rounds": 25, "evaluate_every": 5}
+    overfitting: ClassVar[dict[str, Any]] = {
+        "relevance__rounds": 20,
+        "relevance__learning_rate": 0.9,
+        "evaluate_every": 1,
+    }
 
     def few_steps_on(self, lists: int) -> dict[str, Any]:
         """Options of a few small steps; trees take all lists in any case."""

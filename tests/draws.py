@@ -1,0 +1,20 @@
+"""Tests of a log by few draws, where what they find is not looked at; they take most of the time of a page."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+
+def few_draws(patch: pytest.MonkeyPatch) -> None:
+    """Let reports, comparisons and examinations draw a fraction of what they usually do."""
+    from ultr import diagnosis, reporting
+    from ultr.evaluation import assumption
+    from ultr.experiments import demo
+
+    inputs = partial(reporting.ReportInputs, samples=10, draws=19)
+    patch.setattr(reporting, "ReportInputs", inputs)
+    patch.setattr(demo, "ReportInputs", inputs)
+    patch.setattr(diagnosis, "diagnose", partial(diagnosis.diagnose, draws=19))
+    patch.setattr(assumption, "SAMPLES", 19)
