@@ -265,6 +265,40 @@ def test_what_was_guessed_of_a_table_is_said_beside_the_result(model: Path, cand
     assert "name it with --label-column" in ultr("evaluate", model, "--data", renamed, expect=2).stderr
 
 
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_missing_values_of_a_file_are_told_and_ranked(tmp_path: Path, ending: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3)).round(3)
+    rows[::4, 1] = np.nan
+    names = ["1", "2", "3"]
+    if ending == "csv":
+        lines = ["query,label," + ",".join(names)]
+        lines += [
+            f"{n // 4},{n % 2}," + ",".join("" if value != value else str(value) for value in row)
+            for n, row in enumerate(rows)
+        ]
+    else:
+        lines = [
+            f"{n % 2} qid:{n // 4} " + " ".join(f"{i + 1}:{value}" for i, value in enumerate(row))
+            for n, row in enumerate(rows)
+        ]
+    path = tmp_path / f"lists.{ending}"
+    path.write_text("\n".join(lines) + "\n")
+    said = (
+        f"{path}: missing values in 1 of 3 features: 2 (25.0%); networks take the median, trees take them as they are"
+    )
+    trained = ultr("train", "label", "--data", path, "--validate", "none", "--steps", 2, "--out", tmp_path / "model")
+    assert said in trained.stderr
+    for command in (["evaluate", tmp_path / "model", "--data", path], ["rank", tmp_path / "model", path, "--json"]):
+        result = ultr(*command)
+        assert said in result.stderr
+    scores = [json.loads(line) for line in result.stdout.splitlines()]
+    ranker = load(tmp_path / "model")
+    filled = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows).astype(np.float32)
+    expected = ranker.score(filled, np.arange(0, 41, 4))
+    found = {4 * int(each["query"]) + each["candidate"] - 1: each["score"] for each in scores}
+    np.testing.assert_allclose([found[row] for row in range(40)], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:
     lines = ultr("rank", model, candidates).stdout.splitlines()
     assert lines[0].split("\t") == ["query", "rank", "candidate", "document", "score"]

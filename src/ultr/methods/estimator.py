@@ -18,6 +18,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.missing_values import in_words, missing_shares
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
@@ -142,7 +143,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         preprocessing = Preprocessing(scaling).to(self.device)
         lists = self.training_lists(data, Inputs(data.features, preprocessing))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
-        if not model.by_name["relevance"].takes_missing:
+        if not all(each.takes_missing for each in model.by_name.values()):
             self._warn_of_missing(data)
         training = self.relevance.training()
         fingerprint = data.fingerprint()
@@ -274,16 +275,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     def _warn_of_missing(self, data: ClickLog | JudgedLists) -> None:
         some = data.features[:: -(-len(data.features) // MOST_LOOKED_AT)]
-        shares = np.isnan(some).mean(axis=0)
-        if shares.any():
-            worst = int(shares.argmax())
-            warnings.warn(
-                f"{np.count_nonzero(shares)} features have missing values, most of all {data.feature_names[worst]!r} "
-                f"({shares[worst]:.1%}); a network takes the median for them, trees (relevance=Trees()) take them as "
-                "they are",
-                UltrWarning,
-                stacklevel=4,
-            )
+        if shares := missing_shares(some, data.feature_names):
+            warnings.warn(in_words(shares, len(data.feature_names)), UltrWarning, stacklevel=4)
 
     def _validation(
         self,
