@@ -124,9 +124,31 @@ def test_trees_are_trained_evaluated_and_exported(log: Path, tmp_path: Path) -> 
     arguments = ["train", "click", "--relevance", "trees", "--log", log, "--steps", 4, "--set", "leaves=3"]
     ultr(*arguments, "--out", tmp_path / "model")
     ranker = load(tmp_path / "model")
-    assert ranker.options["relevance"] == asdict(Trees(rounds=4, leaves=3)) | {"kind": "trees"}
+    assert ranker.options["relevance"] == asdict(Trees(rounds=4, leaves=3)) | {"kind": "trees", "categorical": []}
     assert "nDCG@10" in ultr("evaluate", tmp_path / "model", "--data", "letor-like=60").stdout
     ultr("export", tmp_path / "model", "--to", "onnx", "--out", tmp_path / "model.onnx")
+
+
+def test_categories_of_trees_are_named_on_the_command_line(tmp_path: Path) -> None:
+    lines = [f"{n // 4},{n % 2},{n % 3},{n % 5}" for n in range(400)]
+    (tmp_path / "lists.csv").write_text("\n".join(["query,label,brand,colour", *lines]) + "\n")
+    train = [
+        "train",
+        "label",
+        "--data",
+        tmp_path / "lists.csv",
+        "--validate",
+        "none",
+        "--relevance",
+        "trees",
+        "--steps",
+        3,
+    ]
+    ultr(*train, "--set", "categorical=brand,colour", "--out", tmp_path / "model")
+    assert load(tmp_path / "model").options["relevance"]["categorical"] == ["brand", "colour"]
+    refused = ultr(*train, "--set", "categorical=color", "--out", tmp_path / "no", expect=2)
+    assert "no column 'color', did you mean 'colour'" in refused.stderr
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.parametrize(

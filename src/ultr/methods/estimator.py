@@ -100,6 +100,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+        if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
+            raise OptionError(f"{self.relevance.kind} train on the CPU only, got device {self.device!r}; leave it out")
         try:
             usable = isinstance(self.device, str) and torch.empty(0, device=self.device).device.type != "meta"
         except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -141,7 +143,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         self._warn_of_others(factors, learned)
         scaling = FeatureScaling.fit(data.features)
         preprocessing = Preprocessing(scaling).to(self.device)
-        lists = self.training_lists(data, Inputs(data.features, preprocessing))
+        lists = self.training_lists(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
         if not all(each.takes_missing for each in model.by_name.values()):
             self._warn_of_missing(data)
@@ -243,6 +245,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
                 "the training data have no features, so there is nothing to rank by; "
                 "prepare the log with --features or --features-from"
             )
+        self.relevance.check_features(data.features, data.feature_names)
         signals = data.clicks if isinstance(data, ClickLog) else data.labels
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"

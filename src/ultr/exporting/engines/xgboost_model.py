@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,26 @@ def model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _side_by_side(tree: Forest) -> Forest:
+    """The tree with each right child right behind the left one, where XGBoost looks for it in deep trees."""
+    inner = np.flatnonzero(tree.features != LEAF)
+    place = np.zeros(len(tree.features), dtype=np.int64)
+    place[tree.left[inner]] = 2 * np.arange(len(inner)) + 1
+    place[tree.right[inner]] = 2 * np.arange(len(inner)) + 2
+    order = np.argsort(place)
+    return replace(
+        tree,
+        features=tree.features[order],
+        thresholds=tree.thresholds[order],
+        missing_left=tree.missing_left[order],
+        left=place[tree.left][order],
+        right=place[tree.right][order],
+        values=tree.values[order],
+    )
+
+
 def _tree(tree: Forest, number: int, features: int) -> dict[str, Any]:
+    tree = _side_by_side(tree)
     leaf = tree.features == LEAF
     nodes = len(tree.features)
     parents = np.full(nodes, _NO_PARENT)
