@@ -152,6 +152,10 @@ def test_the_same_features_are_found_block_by_block(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("ultr.bias.identities._VALUES", 40)
     expected = np.unique(features.view(np.uint32), axis=0, return_index=True, return_inverse=True)
     np.testing.assert_array_equal(same_features(features), expected[1][expected[2].reshape(-1)])
+    # Not a number is the same as not a number, whatever bits it has.
+    negative = np.where(np.isnan(features) & (np.arange(500) % 2 == 0)[:, None], -features, features)
+    assert negative.tobytes() != features.tobytes()
+    np.testing.assert_array_equal(same_features(negative), same_features(features))
 
 
 def test_strange_requests_are_refused(small_log: ClickLog) -> None:

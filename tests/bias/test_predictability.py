@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
@@ -7,6 +9,8 @@ from sklearn.linear_model import RidgeCV
 from ultr.arrays import Doubles, Floats
 from ultr.bias import position_predictability, predictability
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.position_predictability import PositionPredictability
+from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
 
 
@@ -29,6 +33,19 @@ def _log(*, noise: float, queries: int = 150, rankings: int = 2, seed: int = 0, 
         clicks=np.zeros(8 * len(pages)),
         queries=np.repeat(np.arange(queries), rankings),
     )
+
+
+def test_missing_features_count_as_the_median() -> None:
+    log = _log(noise=0.5)
+    gaps = np.random.default_rng(1).random(log.features.shape) < 0.2
+    missing = np.where(gaps, np.float32("nan"), log.features)
+    filled = np.where(gaps, np.nanmedian(missing, axis=0), log.features).astype(np.float32)
+    found, expected = (position_predictability(replace(log, features=each)) for each in (missing, filled))
+    assert found == expected
+    assert 0 < found.r_squared < position_predictability(log).r_squared
+    finding = PositionPredictability.of(replace(log, features=missing)).finding()
+    assert "linear function of the features, the median where one is missing, explains" in finding.answer
+    assert Volume.of(replace(log, features=missing)).features_with_gaps == 6
 
 
 def test_a_ranker_by_the_features_is_seen_through_and_chance_is_not() -> None:

@@ -124,9 +124,31 @@ def test_trees_are_trained_evaluated_and_exported(log: Path, tmp_path: Path) -> 
     arguments = ["train", "click", "--relevance", "trees", "--log", log, "--steps", 4, "--set", "leaves=3"]
     ultr(*arguments, "--out", tmp_path / "model")
     ranker = load(tmp_path / "model")
-    assert ranker.options["relevance"] == asdict(Trees(rounds=4, leaves=3)) | {"kind": "trees"}
+    assert ranker.options["relevance"] == asdict(Trees(rounds=4, leaves=3)) | {"kind": "trees", "categorical": []}
     assert "nDCG@10" in ultr("evaluate", tmp_path / "model", "--data", "letor-like=60").stdout
     ultr("export", tmp_path / "model", "--to", "onnx", "--out", tmp_path / "model.onnx")
+
+
+def test_categories_of_trees_are_named_on_the_command_line(tmp_path: Path) -> None:
+    lines = [f"{n // 4},{n % 2},{n % 3},{n % 5}" for n in range(400)]
+    (tmp_path / "lists.csv").write_text("\n".join(["query,label,brand,colour", *lines]) + "\n")
+    train = [
+        "train",
+        "label",
+        "--data",
+        tmp_path / "lists.csv",
+        "--validate",
+        "none",
+        "--relevance",
+        "trees",
+        "--steps",
+        3,
+    ]
+    ultr(*train, "--set", "categorical=brand,colour", "--out", tmp_path / "model")
+    assert load(tmp_path / "model").options["relevance"]["categorical"] == ["brand", "colour"]
+    refused = ultr(*train, "--set", "categorical=color", "--out", tmp_path / "no", expect=2)
+    assert "no column 'color', did you mean 'colour'" in refused.stderr
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.parametrize(
@@ -263,6 +285,40 @@ def test_what_was_guessed_of_a_table_is_said_beside_the_result(model: Path, cand
     csv.write_csv(csv.read_csv(candidates).drop_columns(["label"]), renamed)
     assert ultr("rank", model, renamed).stdout == ultr("rank", model, candidates).stdout
     assert "name it with --label-column" in ultr("evaluate", model, "--data", renamed, expect=2).stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_missing_values_of_a_file_are_told_and_ranked(tmp_path: Path, ending: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3)).round(3)
+    rows[::4, 1] = np.nan
+    names = ["1", "2", "3"]
+    if ending == "csv":
+        lines = ["query,label," + ",".join(names)]
+        lines += [
+            f"{n // 4},{n % 2}," + ",".join("" if value != value else str(value) for value in row)
+            for n, row in enumerate(rows)
+        ]
+    else:
+        lines = [
+            f"{n % 2} qid:{n // 4} " + " ".join(f"{i + 1}:{value}" for i, value in enumerate(row))
+            for n, row in enumerate(rows)
+        ]
+    path = tmp_path / f"lists.{ending}"
+    path.write_text("\n".join(lines) + "\n")
+    said = (
+        f"{path}: missing values in 1 of 3 features: 2 (25.0%); networks take the median, trees take them as they are"
+    )
+    trained = ultr("train", "label", "--data", path, "--validate", "none", "--steps", 2, "--out", tmp_path / "model")
+    assert said in trained.stderr
+    for command in (["evaluate", tmp_path / "model", "--data", path], ["rank", tmp_path / "model", path, "--json"]):
+        result = ultr(*command)
+        assert said in result.stderr
+    scores = [json.loads(line) for line in result.stdout.splitlines()]
+    ranker = load(tmp_path / "model")
+    filled = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows).astype(np.float32)
+    expected = ranker.score(filled, np.arange(0, 41, 4))
+    found = {4 * int(each["query"]) + each["candidate"] - 1: each["score"] for each in scores}
+    np.testing.assert_allclose([found[row] for row in range(40)], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:

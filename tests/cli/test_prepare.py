@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 from tests.cli.console import ultr
@@ -25,6 +26,29 @@ def test_a_raw_log_is_prepared_described_and_trained_on(raw: Path, tmp_path: Pat
     assert ClickLog.load(out).impressions.sum() == 3
     train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2, "--set", "hidden=4"]
     ultr(*train, "--out", tmp_path / "model")
+
+
+def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
+    table = with_features(GOOD)
+    for number in range(7):
+        values = [None if (row["query"], row["document"]) <= ("a", "xyz"[number % 3]) else 1.0 for row in GOOD]
+        table = table.append_column(f"gap {number}", pyarrow.array(values, pyarrow.float64()))
+    known = [None, *table["bm25"].to_pylist()[1:]]
+    table = table.set_column(table.column_names.index("bm25"), "bm25", pyarrow.array(known, pyarrow.float64()))
+    parquet.write_table(table, tmp_path / "raw.parquet")
+    out = tmp_path / "log"
+    text = ultr("prepare", tmp_path / "raw.parquet", "--features", "bm25,gap*", "--out", out).stdout
+    assert (
+        "missing values in 7 of 8 features: gap 2 (60.0%), gap 5 (60.0%), gap 1 (40.0%), gap 4 (40.0%), gap 0 (20.0%) "
+        "and 2 more; networks take the median, trees take them as they are\n"
+        "1 documents have a feature in some of their rows only; it counts for all rows\n"
+    ) in text
+    train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2]
+    warned = ultr(*train, "--set", "hidden=4", "--out", tmp_path / "network").stderr
+    assert "ultr: missing values in 7 of 8 features: gap 2 (60.0%)" in warned
+    assert "missing" not in ultr(*train, "--relevance", "trees", "--out", tmp_path / "trees").stderr
+    vectors = ["train", "vectorization", *train[2:], "--relevance", "trees", "--set", "vector_steps=2"]
+    assert "missing values in 7 of 8 features" in ultr(*vectors, "--out", tmp_path / "vectors").stderr
 
 
 def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> None:

@@ -80,15 +80,24 @@ def test_a_frame_without_rows_has_no_candidates() -> None:
         ({"bm25": None, "BM_25": [1, 2]}, r"lacks 1 .*: 'bm25'; is it 'BM_25', which the ranker does not know\?"),
         ({"title": ["a", "b"], "url": ["c", "d"]}, r"columns that the ranker does not know: 'title', 'url'; leave out"),
         ({"age": ["old", "new"]}, r"column 'age' of the frame holds .*, such as 'old', no numbers"),
-        ({"age": [1.0, None]}, r"column 'age' of the frame (has no value|is NaN.*) in row 2; fill it in first"),
-        ({"age": [float("nan"), 1.0]}, r"column 'age' of the frame (has no value|is NaN.*) in row 1; fill it in first"),
-        ({"age": [1.0, 1e300]}, r"column 'age' of the frame is NaN, infinite or too large in row 2"),
+        ({"age": [1.0, 1e300]}, r"column 'age' of the frame is infinite or too large in row 2; mend it first"),
+        ({"age": [float("-inf"), 1.0]}, r"column 'age' of the frame is infinite or too large in row 1"),
     ],
 )
 def test_what_does_not_fit_is_named(make: Any, change: dict[str, Any], sentence: str) -> None:
     columns = {name: values for name, values in (COLUMNS | change).items() if values is not None}
     with pytest.raises(DataError, match=sentence):
         match_features(make(columns), NAMES)
+
+
+@frames
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_a_value_may_be_missing(make: Any, gap: float | None) -> None:
+    found = match_features(make(COLUMNS | {"age": [1.0, gap], "price": [gap, gap]}), NAMES)
+    columns = {name: found[:, number].tolist() for number, name in enumerate(NAMES)}
+    assert columns["age"][0] == 1
+    assert np.isnan([columns["age"][1], *columns["price"]]).all()
+    assert not np.isnan(columns["bm25"]).any()
 
 
 def test_many_missing_columns_are_counted_and_the_first_are_named() -> None:

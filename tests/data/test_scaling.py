@@ -43,6 +43,8 @@ def test_missing_values_are_left_out_of_range_and_median() -> None:
     assert scaling.minimum.tolist() == [0, 0, 5]
     assert scaling.maximum.tolist() == [4, 0, 5]
     assert scaling.typical.tolist() == [2, 0, 5]
+    assert scaling.fill(features).tolist() == [[0, 0, 5], [4, 0, 5], [2, 0, 5]]
+    assert scaling.apply(features).tolist() == [[-1, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])

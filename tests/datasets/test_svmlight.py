@@ -151,7 +151,8 @@ BAD_LINES = {
     "an id of many digits": (b"1 qid:9 " + b"9" * 5000 + b":1", "max_feature"),
     "a value without id": (b"1 qid:9 0.5", "'0.5'"),
     "an empty value": (b"1 qid:9 1:", "'1:'"),
-    "NaN": (b"1 qid:9 1:nan", "finite"),
+    "NaN with a sign": (b"1 qid:9 1:-nan", "finite"),
+    "NaN with a payload": (b"1 qid:9 1:nan(2)", "finite"),
     "infinity": (b"1 qid:9 1:-inf", "finite"),
     "a hexadecimal value": (b"1 qid:9 1:0x10", "finite"),
     "a value with underscores": (b"1 qid:9 1:1_000", "finite"),
@@ -270,6 +271,13 @@ class TestWhatIsRefused:
         with pytest.raises(OptionError, match="max_feature"):
             read_svmlight(path, max_feature=0)
 
+    @pytest.mark.parametrize("blank", [b"", b"\n"], ids=["ordinary", "odd"])
+    def test_a_feature_may_be_missing_which_is_not_zero(self, blank: bytes, write: Callable[[bytes], Path]) -> None:
+        path = write(b"0 qid:1 1:nan 2:1\n" + blank + b"1 qid:1 1:2 3:NaN\n")
+        missing = np.float32("nan")
+        found = read_svmlight(path).features
+        assert found.tobytes() == np.array([[missing, 1, 0], [2, 0, missing]], dtype=np.float32).tobytes()
+
     def test_a_bad_file_does_not_spoil_the_next_one(self, write: Callable[[bytes], Path]) -> None:
         with pytest.raises(DataError):
             read_svmlight(write(b"0 qid:1 1:x\n"))
@@ -279,7 +287,22 @@ class TestWhatIsRefused:
 def near_misses() -> st.SearchStrategy[bytes]:
     """Text that is nearly right: parts of lines, joined in any order."""
     parts = [b"0", b"1", b"12", b" ", b"  ", b"\t", b"\n", b"\r\n", b" qid:1", b" qid:2 ", b"qid:", b" 1:0.5", b" 2:"]
-    parts += [b" 3:1e5", b" 10:-.5", b":", b"#", b" # x", b".", b"-", b"+1", b"e", b"nan", b"\xff", "é".encode(), b"\0"]
+    parts += [
+        b" 3:1e5",
+        b" 10:-.5",
+        b":",
+        b"#",
+        b" # x",
+        b".",
+        b"-",
+        b"+1",
+        b"e",
+        b"nan",
+        b"NaN(",
+        b"\xff",
+        "é".encode(),
+        b"\0",
+    ]
     parts += [b"0 qid:3 1:1 2:2\n", b"2 qid:3 2:0.125 #c\n", b" 0:1", b" 99999:1", b"1e39", b"inf", b"_", b" 2:1_0"]
     parts += [b" qid:\x7f", " qid:\u00a0".encode(), " qid:é 1:1".encode(), b" 5", b"3:4", b"qid", b" 0x3:1", b"0X1"]
     lines = [b"0 qid:3 1:1 2:2\n", b"2 qid:3 2:0.125 #c\n", b"1 qid:4 1:.5 7:1e-3\n", b"1 qid:x\n"]

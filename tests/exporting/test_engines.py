@@ -80,6 +80,20 @@ def test_files_have_no_numbers_that_json_lacks(to: str, forest: Forest) -> None:
 
 
 @pytest.mark.parametrize("to", TARGETS)
+def test_a_deep_tree_is_followed_to_its_end(to: str) -> None:
+    """Deeper than the levels that engines lay out on their own; each value has a leaf."""
+    steps = np.arange(40, dtype=np.float32)[:, None]
+    parameters = {"verbosity": -1, "num_leaves": 40, "min_data_in_leaf": 1, "min_data_in_bin": 1, "learning_rate": 1.0}
+    data = lightgbm.Dataset(np.repeat(steps, 3, axis=0), np.repeat(2.0 ** (steps[:, 0] / 2 - 10), 3))
+    forest = forest_of_lightgbm(lightgbm.train(parameters, data, 2).dump_model()["tree_info"], 1)
+    assert forest.depth > 12
+    target = TARGETS[to]
+    found = target.score(target.write(forest, ["age"], "mine"), ["age"], steps)
+    np.testing.assert_allclose(found, forest.predict(steps, 1)[:, 0], atol=1e-2)
+    assert np.ptp(found) > 500
+
+
+@pytest.mark.parametrize("to", TARGETS)
 def test_a_ranker_is_written_and_checked(to: str, ranker: ClickBaseline, tmp_path: Path) -> None:
     written = export_forest(ranker, tmp_path / "model", to=to)
     assert (written.trees, written.size) == (5, (tmp_path / "model").stat().st_size)

@@ -66,7 +66,7 @@ class TestEveryMethodWithTrees(TreesContract, _Contract):
         "vector_hidden": (4,),
         "vector_steps": 5,
         "soft_targets": 0.5,
-        "loss": "lambdarank",
+        "loss": "softmax",
     }
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:

@@ -64,8 +64,9 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
     labels[20] += "1"
     table = frame(rows).append_column("day", [days]).append_column("grade", [labels])
     csv.write_csv(table, tmp_path / "log.csv")
-    features = [f"{q},{d},{v}" for (q, d), v in GOOD_FEATURES.items()][1:]
-    (tmp_path / "features.csv").write_text("\n".join(["query,document,bm25", *features]) + "\n")
+    # Document x of a has no features, z has text; others have gaps, of which another row fills one.
+    features = ["a,y,2,,5,NA", "a,z,3,1,red,1", "b,x,4,,3,2", "b,x,4,1.5,,2", "b,y,5,NaN,,7"]
+    (tmp_path / "features.csv").write_text("\n".join(["query,document,bm25,age,size,price", *features]) + "\n")
     options: dict[str, Any] = {
         "factors": ["device"],
         "rare": 5,
@@ -81,6 +82,8 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
         for engine in ("duckdb", "spark")
     )
     assert one.log.fingerprint() == other.log.fingerprint()
+    np.testing.assert_array_equal(one.log.features, [[2, np.nan, 5, np.nan], [4, 1.5, 3, 2], [5, np.nan, np.nan, 7]])
+    assert one.summary.known_in_part == 1
     assert len(one.summary.periods) == 4
     assert one.summary.as_json() | {"engine": "spark"} == other.summary.as_json()
     aside = [

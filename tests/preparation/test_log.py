@@ -237,10 +237,9 @@ def test_features_come_from_a_second_table(keys: list[str], tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("value", "reason", "count"),
     [
-        (None, "NaN in the features", 1),
-        (float("nan"), "NaN in the features", 1),
-        (float("inf"), "NaN in the features", 1),
-        (1e300, "NaN in the features", 1),
+        (float("inf"), "infinity or text in the features", 1),
+        (-float("inf"), "infinity or text in the features", 1),
+        (1e300, "infinity or text in the features", 1),
         (9.0, "conflicting features", 2),
     ],
 )
@@ -253,14 +252,71 @@ def test_rows_with_features_that_cannot_be_used_are_put_aside(
     summary = prepare(table, tmp_path / "log", features=["bm25"]).summary
     assert [(each.reason, each.rows) for each in summary.reasons] == [(reason, count)]
     assert summary.pages.kept == 3
+    assert not summary.missing
+
+
+GAPS: dict[str, list[Any]] = {"floats": [None, float("nan")], "texts": [None, "", " ", "NaN", "NULL", "n/a", "NA"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "gap"), [(kind, gap) for kind, gaps in GAPS.items() for gap in gaps], ids=lambda each: repr(each)
+)
+def test_a_missing_feature_stays_missing_and_is_counted(kind: str, gap: str | float | None, tmp_path: Path) -> None:
+    """In all rows of two documents, in the log and in a table of its own."""
+    told = {pair: gap if pair in {("a", "x"), ("b", "y")} else value for pair, value in GOOD_FEATURES.items()}
+    other = {pair: gap if pair == ("b", "y") else 1.0 for pair in told}
+    types = pyarrow.float64() if kind == "floats" else pyarrow.string()
+
+    def column(values: list[Any]) -> pyarrow.Array:
+        return pyarrow.array([value if kind == "floats" or value is None else str(value) for value in values], types)
+
+    pairs = [(row["query"], row["document"]) for row in GOOD]
+    inline = frame(GOOD)
+    second = pyarrow.table({"query": [query for query, _ in told], "document": [document for _, document in told]})
+    for name, values in {"rare": other, "bm25": told}.items():
+        inline = inline.append_column(name, column([values[pair] for pair in pairs]))
+        second = second.append_column(name, column(list(values.values())))
+    known = np.array([[1, np.nan], [1, 2], [1, 3], [1, 4], [np.nan, np.nan]], dtype=np.float32)
+    for number, options in enumerate(({"features": ["rare", "bm25"]}, {"features_from": second})):
+        prepared = prepare(frame(GOOD) if number else inline, tmp_path / str(number), **options)
+        np.testing.assert_array_equal(prepared.log.features, known)
+        assert prepared.log.fingerprint() == ClickLog.load(tmp_path / str(number)).fingerprint()
+        assert (prepared.summary.rows.aside, prepared.summary.known_in_part) == (0, 0)
+        assert list(prepared.summary.missing.items()) == [("bm25", 0.4), ("rare", 0.2)]
+        assert json.loads((tmp_path / str(number) / "summary.json").read_text())["missing"] == {
+            "bm25": 0.4,
+            "rare": 0.2,
+        }
+    assert read_log(inline, features=["rare", "bm25"]).fingerprint() == prepared.log.fingerprint()
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_a_value_that_some_rows_lack_is_that_of_the_document(gap: float | None, tmp_path: Path) -> None:
+    """Document x of query a is shown twice: with a gap in each feature, then with the value of one of them."""
+    first = [gap, *(GOOD_FEATURES[row["query"], row["document"]] for row in GOOD[1:])]
+    second = [gap if (row["query"], row["document"]) == ("a", "x") else 1.0 for row in GOOD]
+    table = frame(GOOD).append_column("bm25", pyarrow.array(first, pyarrow.float64()))
+    table = table.append_column("age", pyarrow.array(second, pyarrow.float64()))
+    prepared = prepare(table, tmp_path / "log", features=["bm25", "age"])
+    np.testing.assert_array_equal(prepared.log.features[:, 0], list(GOOD_FEATURES.values()))
+    np.testing.assert_array_equal(prepared.log.features[:, 1], [np.nan, 1, 1, 1, 1])
+    assert (prepared.summary.rows.aside, prepared.summary.known_in_part) == (0, 1)
+
+
+def test_text_in_the_features_is_put_aside() -> None:
+    values = ["red", *(str(GOOD_FEATURES[row["query"], row["document"]]) for row in GOOD[1:])]
+    table = frame(GOOD).append_column("bm25", pyarrow.array(values))
+    log, said = read_with_warning(table, features=["bm25"])
+    assert said.startswith("1 of 8 rows were put aside (infinity or text in the features: 1)")
+    assert log.features[:, 0].tolist() == [1, 2, 3, 4, 5]
 
 
 def test_the_click_of_a_row_put_aside_does_not_count_for_another_row_of_its_document() -> None:
     rows = [GOOD[0] | {"click": 0}, GOOD[0], GOOD[1] | {"click": 1}, *GOOD[2:]]
-    values = [float("nan") if n == 1 else GOOD_FEATURES[row["query"], row["document"]] for n, row in enumerate(rows)]
+    values = [float("inf") if n == 1 else GOOD_FEATURES[row["query"], row["document"]] for n, row in enumerate(rows)]
     table = frame(rows).append_column("bm25", pyarrow.array(values, pyarrow.float64()))
     log, said = read_with_warning(table, features=["bm25"], pairs=True)
-    assert said.startswith("1 of 9 rows were put aside (NaN in the features: 1)")
+    assert said.startswith("1 of 9 rows were put aside (infinity or text in the features: 1)")
     assert log.impressions.tolist() == [2, 1]
     assert sorted(log.clicks.tolist()) == [0, 0, 0, 1, 2]
     assert log.pair_clicks is not None
@@ -271,7 +327,7 @@ def test_the_click_of_a_row_put_aside_does_not_count_for_another_row_of_its_docu
     ("row", "reason"),
     [
         (None, "no features"),
-        ({"query": "a", "document": "x", "bm25": float("nan")}, "NaN in the features"),
+        ({"query": "a", "document": "x", "bm25": float("inf")}, "infinity or text in the features"),
         ({"query": "a", "document": "x", "bm25": 9.0}, "conflicting features"),
     ],
 )

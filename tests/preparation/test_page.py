@@ -16,7 +16,6 @@ def test_every_reason_has_a_place_on_the_page() -> None:
         "position below 1": "below 1",
         "position above 10,000": "above 10,000",
         "same document twice on a page": "the same document twice",
-        "NaN in the features": "NaN or infinity in the features",
         "conflicting features": "features that differ",
     }
     for reason in REASONS:

@@ -5,10 +5,14 @@ import gzip
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 
+from ultr.evaluation import click_fit
+from ultr.methods import ClickBaseline
 from ultr.preparation import prepare
+from ultr.relevance import Trees
 
 
 @pytest.mark.parametrize(
@@ -62,3 +66,35 @@ def test_the_labels_of_the_real_logs_are_those_of_a_count_by_hand(
     for row, value in zip(names, grades.values, strict=True):
         labels = said[row["query"], row["document"]]
         assert labels == {grades.levels[value]} if value >= 0 else len(labels) != 1
+
+
+def test_hotels_with_missing_features_are_kept_and_counted_as_by_hand(shared_data: Path, tmp_path: Path) -> None:
+    with gzip.open(shared_data / "expedia" / "searches.csv.gz", "rt") as lines:
+        rows = list(csv.DictReader(lines))
+    names = [name for name in rows[0] if name.startswith(("prop_", "price", "comp")) and name != "prop_id"]
+    prepared = prepare(
+        shared_data / "expedia" / "searches.csv.gz",
+        tmp_path / "log",
+        impression=["srch_id"],
+        query="srch_id",
+        document="prop_id",
+        click="click_bool",
+        features=names,
+    )
+    assert prepared.summary.rows.aside == prepared.summary.known_in_part == 0
+    gaps = {name: sum(row[name] == "" for row in rows) / len(rows) for name in names}
+    assert len([name for name in names if gaps[name]]) > 20
+    assert prepared.summary.missing == pytest.approx({name: share for name, share in gaps.items() if share})
+    assert list(prepared.summary.missing.values()) == sorted(prepared.summary.missing.values(), reverse=True)
+    expected = {
+        (row["srch_id"], row["prop_id"]): np.array([row[name] or "nan" for name in names], dtype=np.float32)
+        for row in rows
+    }
+    for row in parquet.read_table(tmp_path / "log" / "documents.parquet").to_pylist()[::50]:
+        found = prepared.log.features[row["row"]]
+        np.testing.assert_array_equal(found, expected[row["query"], row["document"]])
+    kept, held = prepared.log.split()
+    ranker = ClickBaseline(relevance=Trees(rounds=10)).fit(kept, validation=held)
+    filled = np.nan_to_num(held.features)
+    assert not np.array_equal(ranker.score(held.features), ranker.score(filled)), "a gap is no zero"
+    assert click_fit(ranker, held).list_log_likelihood > -np.log(held.lengths).mean(), "better than chance"

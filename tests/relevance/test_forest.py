@@ -70,6 +70,53 @@ def test_it_predicts_as_xgboost_does(*, missing: bool) -> None:
     np.testing.assert_array_equal(sums, model.inplace_predict(rows, predict_type="margin"))
 
 
+@pytest.fixture(scope="module")
+def by_category() -> tuple[Any, Forest]:
+    """LightGBM's model of two categorical features, with missing and rare codes, and a number; the same as a forest."""
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 25, size=(4_000, 2))
+    rare = random.random(codes.shape) < 0.002
+    features = np.where(rare, codes + 30, codes).astype(np.float32)
+    features[random.random(codes.shape) < 0.1] = np.nan
+    effects = random.normal(size=(2, 25))
+    number = random.normal(size=len(codes)).astype(np.float32)
+    target = effects[0][codes[:, 0]] * (1 + (number > 0)) + effects[1][codes[:, 1]] + np.isnan(features[:, 0])
+    data = lightgbm.Dataset(np.column_stack([features, number]), target, categorical_feature=[0, 1])
+    parameters = {"verbosity": -1, "num_leaves": 9, "min_data_per_group": 10, "max_cat_threshold": 6}
+    model = lightgbm.train(parameters, data, 30)
+    known = {feature: np.arange(60) for feature in (0, 1)}
+    return model, forest_of_lightgbm(model.dump_model()["tree_info"], 1, known)
+
+
+def test_sets_of_categories_are_followed_as_lightgbm_follows_them(by_category: tuple[Any, Forest]) -> None:
+    """Codes, codes that it has not seen or not told apart, negative ones, missing ones, all of them with each other."""
+    model, forest = by_category
+    dump = model.dump_model()["tree_info"]
+    assert "||" in str(dump), "there are sets"
+    assert "'threshold': '0||" in str(dump), "also with the first code"
+    values = np.array([*range(-2, 62), 1_000, 2**24 - 1, -(2**24), np.nan], dtype=np.float32)
+    rows = np.array([(a, b, c) for a in values for b in values for c in (-1.0, 1.0)], dtype=np.float32)
+    expected: Doubles = model.predict(rows, raw_score=True)
+    np.testing.assert_allclose(forest.predict(rows, 1)[:, 0], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_sets_of_one_feature_cut_it_once(by_category: tuple[Any, Forest]) -> None:
+    """Below a threshold of a categorical feature, only thresholds that still cut its interval follow."""
+    _, forest = by_category
+
+    def follow(node: int, spans: dict[int, tuple[float, float]]) -> None:
+        feature, threshold = int(forest.features[node]), float(forest.thresholds[node])
+        if feature == LEAF:
+            return
+        low, high = spans.get(feature, (-np.inf, np.inf))
+        assert low < threshold < high
+        follow(int(forest.left[node]), spans | {feature: (low, threshold)})
+        follow(int(forest.right[node]), spans | {feature: (threshold, high)})
+
+    for root in forest.roots:
+        follow(int(root), {})
+
+
 def test_trees_are_added_one_by_one(grown: tuple[Any, Forest, Floats]) -> None:
     _, forest, features = grown
     first, rest = forest.some(slice(0, 7)), forest.some(slice(7, None))

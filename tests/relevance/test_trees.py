@@ -5,20 +5,30 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from ultr.data.click_log import ClickLog
-from ultr.errors import MissingExtraError, ModelFileError, OptionError, UltrWarning
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
+from ultr.errors import DataError, MissingExtraError, ModelFileError, OptionError, UltrWarning
+from ultr.evaluation import evaluate
 from ultr.exporting import export
+from ultr.exporting.engines.targets import TARGETS
+from ultr.exporting.forest_file import export_forest
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization, load
 from ultr.relevance import MLP, Trees
+from ultr.relevance.forest import LEAF
+from ultr.relevance.inputs import Inputs, all_documents
+from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.trees import BoostedTrees
 from ultr.scoring import Scorer
 from ultr.testing.methods import small_lists, small_log
 
+NAMES = ("brand", *(str(number) for number in range(63)))
 FEW = Trees(rounds=5, fewest_documents=10)
 
 
@@ -54,10 +64,118 @@ def test_missing_values_are_learned_from_and_networks_take_them_for_typical() ->
     missing, known = trees.score(np.array([[np.nan, 1], [1, 1]], dtype=np.float32))
     assert missing > known
     share = f"{np.isnan(hidden).mean():.1%}"
-    with pytest.warns(UltrWarning, match=rf"1 features have missing values, most of all 'hidden' \({share}\)"):
+    with pytest.warns(UltrWarning, match=rf"missing values in 1 of 2 features: hidden \({share}\); networks take the"):
         network = LabelBaseline(relevance=MLP(hidden=(4,), steps=5)).fit(told)
-    typical = np.ones_like(features)
-    np.testing.assert_array_equal(network.score(features), network.score(typical), "a missing value is the typical one")
+    typical = np.nan_to_num(features, nan=1.0)
+    np.testing.assert_array_equal(network.score(features), network.score(typical), "to a network it is the typical one")
+
+
+def _shops(*, queries: int = 400, seed: int = 0) -> JudgedLists:
+    """Documents whose relevance is decided by unordered codes, those of the brand far apart, and a little by an age."""
+    random = np.random.default_rng(seed)
+    world = np.random.default_rng(7)
+    brands, effects = world.permutation(2**24)[:60], world.normal(size=(3, 60)) * [[2], [1], [1]]
+    count = 10 * queries
+    numbers = random.integers(0, 60, size=(count, 3))
+    age = random.normal(size=count)
+    relevance = sum(effect[numbers[:, column]] for column, effect in enumerate(effects)) + 0.3 * age
+    features = np.column_stack([brands[numbers[:, 0]], numbers[:, 1:], age]).astype(np.float32)
+    features[random.random(count) < 0.05, 0] = np.nan
+    return JudgedLists.of(
+        features=features,
+        labels=np.clip(relevance - 1, 0, 4).astype(np.int64),
+        offsets=np.arange(0, count + 1, 10),
+        feature_names=["brand", "shop", "place", "age"],
+    )
+
+
+CATEGORICAL = Trees(rounds=30, fewest_documents=20, categorical=("brand", "shop", "place"))
+
+
+def test_unordered_categories_are_learned_better_as_categories() -> None:
+    train, test = _shops(), _shops(seed=1)
+    as_numbers, as_codes = (
+        evaluate(LabelBaseline(relevance=replace(CATEGORICAL, categorical=names)).fit(train), test, ["nDCG@1"]).mean(
+            "nDCG@1"
+        )
+        for names in ((), CATEGORICAL.categorical)
+    )
+    assert as_codes > as_numbers + 0.05
+
+
+def test_trees_of_categories_are_those_of_lightgbm_on_what_they_grow_on() -> None:
+    """The table is LightGBM's own sum of leaves, from its bins; codes may be large, rare or missing."""
+    lists = _shops()
+    features = lists.features.copy()
+    features[:30, 0] = np.arange(100, 130)
+    inputs = Inputs(features, Preprocessing(FeatureScaling.fit(features)), names=lists.feature_names)
+    model = CATEGORICAL.build(4, 2, generator=torch.Generator()).requires_grad_()
+    model.begin(all_documents(inputs))
+    target = torch.from_numpy(np.stack([lists.labels, features[:, 3]], axis=1)).float()
+    for _ in range(20):
+        assert model.table is not None
+        model.step(model.table.detach() - target, torch.ones_like(target))
+    assert model.table is not None
+    np.testing.assert_allclose(model.forest.predict(features, 2), model.table.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_path_has_few_categorical_features_so_that_trees_stay_small() -> None:
+    forest = _forest(LabelBaseline(relevance=replace(CATEGORICAL, leaves=15)).fit(_shops())).forest
+
+    def follow(node: int, above: frozenset[int]) -> None:
+        feature = int(forest.features[node])
+        if feature != LEAF:
+            seen = above | ({feature} & {0, 1, 2})
+            assert len(seen) <= 2
+            follow(int(forest.left[node]), seen)
+            follow(int(forest.right[node]), seen)
+
+    for root in forest.roots:
+        follow(int(root), frozenset())
+    assert set(forest.features) >= {0, 1, 2}
+
+
+def test_a_ranker_of_categories_is_saved_and_exported(tmp_path: Path) -> None:
+    fitted = LabelBaseline(relevance=CATEGORICAL).fit(_shops())
+    features = _shops(queries=30, seed=2).features.copy()
+    features[:20, 0] = [-1, 0, 1, 5, 2**24 - 1] * 4
+    features[20:40, 1] = np.nan
+    fitted.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.options["relevance"]["categorical"] == ["brand", "shop", "place"]
+    np.testing.assert_array_equal(again.score(features), fitted.score(features))
+    export(again, tmp_path / "model.onnx")
+    found = Scorer.load(tmp_path / "model.onnx").score(features)
+    np.testing.assert_allclose(found, fitted.score(features), rtol=1e-5, atol=1e-6)
+    for target in TARGETS:
+        assert export_forest(again, tmp_path / target, to=target).documents > 500
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(0.5, "0.5"), (-1.0, "-1"), (2.0**24, "1.67772e\\+07"), (np.inf, "inf")], ids=str
+)
+def test_what_is_no_category_code_is_refused(value: float, written: str) -> None:
+    lists = _shops()
+    features = lists.features.copy()
+    features[12, 1] = value
+    with pytest.raises(
+        DataError, match=rf"feature 'shop' is categorical, .* to 16,777,215, got {written} for document 12"
+    ):
+        LabelBaseline(relevance=CATEGORICAL).fit(replace(lists, features=features))
+
+
+def test_a_category_that_is_no_feature_is_refused_with_the_nearest() -> None:
+    with pytest.raises(
+        OptionError, match="the training data has no column 'brnd', did you mean 'brand'; it has: brand"
+    ):
+        Vectorization(relevance=Trees(categorical=("brnd",))).fit(replace(small_log(), feature_names=NAMES))
+
+
+def test_trees_are_refused_another_device() -> None:
+    for device in ("cuda", "meta", "mps:0"):
+        with pytest.raises(OptionError, match=f"trees train on the CPU only, got device '{device}'; leave it out"):
+            ClickBaseline(relevance=FEW, device=device).check()
+    ClickBaseline(relevance=FEW, device="cpu:0").check()
 
 
 def test_a_forest_is_as_large_as_it_is_asked_for() -> None:
@@ -115,9 +233,12 @@ def test_the_joint_schedule_has_no_base_network_to_train() -> None:
         ({"fewest_documents": 0}, "fewest_documents must be an integer of at least 1"),
         ({"shrinkage": -1.0}, "shrinkage must be a number of at least 0"),
         ({"bins": 1}, "bins must be an integer of at least 2"),
+        ({"categorical": "brand"}, "categorical must be a tuple of names of features, got 'brand'"),
+        ({"categorical": (1,)}, r"categorical must be a tuple of names of features, got \(1,\)"),
+        ({"categorical": ("brand", "brand")}, "categorical names a feature twice: brand, brand"),
     ],
     ids=str,
 )
-def test_options_that_do_not_fit_are_refused(options: dict[str, float], message: str) -> None:
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        ClickBaseline(relevance=Trees(**options)).check()  # type: ignore[arg-type]
+        ClickBaseline(relevance=Trees(**options)).check()

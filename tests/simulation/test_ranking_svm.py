@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,15 @@ def test_separable_grades_are_ordered_without_a_mistake() -> None:
     judged = separable(60)
     svm = RankingSVM.fit(judged, share=1.0)
     assert misplaced(judged, svm.score(judged.features)) == 0
+
+
+def test_missing_features_count_as_the_median() -> None:
+    judged = separable(60)
+    gaps = np.random.default_rng(0).random(judged.features.shape) < 0.1
+    missing = np.where(gaps, np.float32("nan"), judged.features)
+    filled = np.where(gaps, np.nanmedian(missing, axis=0), judged.features).astype(np.float32)
+    found, expected = (RankingSVM.fit(replace(judged, features=each), share=1.0) for each in (missing, filled))
+    np.testing.assert_array_equal(found.score(missing), expected.score(filled))
 
 
 def test_a_small_share_still_generalises() -> None:

@@ -39,8 +39,9 @@ def same_features(features: Floats) -> Integers:
 
 def _digests(features: Floats) -> tuple[Integers, Integers]:
     """Two numbers for each row: 63 and 64 bits that follow from all of its values."""
-    # Adding 0 makes -0 and 0 the same bits.
-    words = (np.ascontiguousarray(features, dtype=np.float32) + np.float32(0)).view(np.uint32)
+    # Adding 0 makes -0 and 0 the same bits; a missing value (NaN) is the same as another, whatever its bits.
+    values = np.ascontiguousarray(features, dtype=np.float32) + np.float32(0)
+    words = np.where(np.isnan(values), np.float32("nan"), values).view(np.uint32)
     mixed = [np.full(len(words), start, dtype=np.uint64) for start, _ in _MIXERS]
     for column in words.T:
         for state, (_, factor) in zip(mixed, _MIXERS, strict=True):

@@ -15,6 +15,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
+from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -52,7 +53,7 @@ def position_predictability(
 
     Lists count by their impressions; of more than `most_lists`, so many are chosen at random. Only sums over the rows
     of each fold are kept, so that memory does not grow with the log; the penalty is chosen within the training folds.
-    Lists with one document say nothing and are left out.
+    Lists with one document say nothing and are left out. A missing feature counts as its median.
     """
     checks.integer("folds", folds, at_least=2)
     lists = np.flatnonzero(log.lengths > 1)
@@ -65,7 +66,8 @@ def position_predictability(
     folds = int(fold_of.max()) + 1
     width = log.features.shape[1]
     grams, moments, squares = np.zeros((folds, width, width)), np.zeros((folds, width)), np.zeros(folds)
-    for chunk, features, positions, weights in _rows(log, lists):
+    scaling = FeatureScaling.fit(log.features)
+    for chunk, features, positions, weights in _rows(log, lists, scaling):
         for fold in np.unique(fold_of[chunk]):
             of_row = np.repeat(fold_of[chunk] == fold, log.lengths[lists[chunk]])
             weighted = features[of_row] * weights[of_row, None]
@@ -75,7 +77,7 @@ def position_predictability(
     coefficients = _coefficients(grams, moments, squares)
     lost = squares - 2 * np.einsum("fi,fi->f", coefficients, moments)
     lost = lost + np.einsum("fi,fij,fj->f", coefficients, grams, coefficients)
-    correlation = _rank_correlation(log, lists, fold_of, coefficients)
+    correlation = _rank_correlation(log, lists, scaling, fold_of, coefficients)
     return Predictability(float(1 - lost.sum() / squares.sum()), correlation, ceiling, units)
 
 
@@ -92,12 +94,14 @@ def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[st
     return units, fold_of_unit[numbers]
 
 
-def _rows(log: ClickLog, lists: Integers) -> Iterator[tuple[Integers, Doubles, Doubles, Doubles]]:
+def _rows(
+    log: ClickLog, lists: Integers, scaling: FeatureScaling
+) -> Iterator[tuple[Integers, Doubles, Doubles, Doubles]]:
     """Chunks of lists, as numbers into `lists`, with features, positions (both centred) and weights of their rows."""
     most = max(_CHUNK // max(log.features.shape[1], 1), 1)
     for span in ragged.spans(ragged.from_lengths(log.lengths[lists]), most=most):
         rows, starts = ragged.rows_of(lists[span.lists], log.offsets), ragged.from_lengths(span.lengths)[:-1]
-        features = _centred(log.features[log.documents[rows]].astype(np.float64), starts, span.lengths)
+        features = _centred(scaling.fill(log.features[log.documents[rows]]).astype(np.float64), starts, span.lengths)
         positions = _centred((log.position.values[rows] + 1).astype(np.float64), starts, span.lengths)
         weights = span.spread(log.impressions[lists]).astype(np.float64)
         yield np.arange(span.lists.start, span.lists.stop), features, positions, weights
@@ -138,9 +142,11 @@ def _ridge(gram: Doubles, moment: Doubles) -> Doubles:
     return path
 
 
-def _rank_correlation(log: ClickLog, lists: Integers, fold_of: Integers, coefficients: Doubles) -> float:
+def _rank_correlation(
+    log: ClickLog, lists: Integers, scaling: FeatureScaling, fold_of: Integers, coefficients: Doubles
+) -> float:
     total, weight = 0.0, 0.0
-    for chunk, features, *_ in _rows(log, lists):
+    for chunk, features, *_ in _rows(log, lists, scaling):
         lengths = log.lengths[lists[chunk]]
         number = np.repeat(np.arange(len(chunk)), lengths)
         starts = ragged.from_lengths(lengths)[:-1]

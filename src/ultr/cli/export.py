@@ -229,7 +229,7 @@ def _export_forest(
     if written.shift:
         typer.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:
-        typer.echo("the format knows no missing values: fill every feature before scoring, as in training")
+        typer.echo("the format knows no missing values: fill every feature, in training as well as in scoring")
 
 
 def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:

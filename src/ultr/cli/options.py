@@ -84,7 +84,9 @@ def read_part(
         return read_file(data, labels=True, features=features, names=names, columns=columns)[0]
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
-    return lists if names is None else lists.with_features(names, what=data)
+    lists = lists if names is None else lists.with_features(names, what=data)
+    _tell_missing(lists, data)
+    return lists
 
 
 def read_file(
@@ -106,6 +108,7 @@ def read_file(
         if labels:
             check_labels(table, path)
         typer.echo(table.note, err=True)
+        _tell_missing(table.judged, path)
         return table.judged, table.document_ids
     if columns is not None and columns.given():
         raise OptionError(f"columns are named for CSV and Parquet files; {path} has no such ending, so name none")
@@ -113,7 +116,15 @@ def read_file(
     if names is not None:
         zeros = f"write them, or give --features {len(names)} if those that are left out are zero"
         judged = judged.with_features(names, what=str(path), way_out=zeros)
+    _tell_missing(judged, path)
     return judged, None
+
+
+def _tell_missing(judged: JudgedLists, what: str | Path) -> None:
+    from ultr.data.missing_values import in_words, missing_shares
+
+    if shares := missing_shares(judged.features, judged.feature_names):
+        typer.echo(f"{what}: {in_words(shares, len(judged.feature_names))}", err=True)
 
 
 def name_of_part(data: str, part: str) -> str:

@@ -148,10 +148,16 @@ def _print_summary(summary: Summary, out: Path) -> None:
 
 
 def _facts(summary: Summary) -> Iterator[str]:
+    from ultr.data.missing_values import in_words
+
     yield (
         f"{summary.documents:,} documents with {summary.features:,} features; "
         f"{summary.collapse_ratio:.2f} impressions a list"
     )
+    if summary.missing:
+        yield in_words(summary.missing, summary.features)
+    if summary.known_in_part:
+        yield f"{summary.known_in_part:,} documents have a feature in some of their rows only; it counts for all rows"
     yield f"{summary.empty_pages:,} of {summary.pages.kept:,} pages have no click"
     if not summary.features:
         yield "without features it can be examined, but not trained on; give --features or --features-from to train"

@@ -30,7 +30,7 @@ def match_features(
         what: What to call the frame in a message.
 
     Raises:
-        DataError: A column is missing, unknown, there twice, no number or has no value somewhere.
+        DataError: A column is missing, unknown, there twice, no number or infinite somewhere.
 
     >>> match_features({"age": [1, 2], "bm25": [0.5, 3.0]}, ["bm25", "age"]).tolist()
     [[0.5, 1.0], [3.0, 2.0]]
@@ -86,23 +86,24 @@ def are_numbers(names: Sequence[str]) -> bool:
 def numbers(
     column: pyarrow.ChunkedArray, name: str, *, what: str, place: Callable[[int], str] = "row {}".format
 ) -> Floats:
-    """A column of an Arrow table as finite float32; `place` says where the row of a number (from 1) is."""
+    """A column of an Arrow table as float32, NaN where there is no value; none may be infinite.
+
+    `place` says where the row of a number (from 1) is.
+    """
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
-        raise DataError(f"column {name!r} of {what} has no value in {place(row)}; fill it in first")
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    if not any(fits(kind) for fits in numeric):
         example = f", such as {column[0].as_py()!r}" if len(column) else ""
         raise DataError(f"column {name!r} of {what} holds {kind}{example}, no numbers; leave it out or convert it")
     with np.errstate(over="ignore"):
         values: Floats = column.to_numpy().astype(np.float32)
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
-        raise DataError(f"column {name!r} of {what} is NaN, infinite or too large in {place(row)}; fill it in first")
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0]) + 1
+        raise DataError(f"column {name!r} of {what} is infinite or too large in {place(row)}; mend it first")
     return values
 
 

@@ -26,7 +26,7 @@ class FeatureScaling:
     minimum: Floats
     maximum: Floats
     typical: Floats
-    """The median of each feature, which a network takes for a missing value (NaN)."""
+    """The median of each feature, which all but trees take for a missing value (NaN)."""
 
     @classmethod
     def fit(cls, features: Floats) -> FeatureScaling:
@@ -56,8 +56,12 @@ class FeatureScaling:
         spread = self.maximum.astype(np.float64) - self.minimum
         return np.divide(2.0, spread, out=np.zeros_like(spread), where=spread > 1e-30).astype(np.float32)
 
+    def fill(self, features: Floats) -> Floats:
+        """The features with the typical value for those that are missing (NaN)."""
+        return np.where(np.isnan(features), self.typical, features)
+
     def apply(self, features: Floats) -> Floats:
-        """The scaled features; values outside the training range land outside [-1, 1]."""
-        scaled = features - self.centre
+        """The scaled features, a missing one as typical; values outside the training range land outside [-1, 1]."""
+        scaled = self.fill(features) - self.centre
         scaled *= self.factor
         return scaled

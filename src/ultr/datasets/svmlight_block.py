@@ -193,7 +193,7 @@ def _rise(columns: Integers, heads: Integers) -> bool:
 
 
 def _decimal_numbers(tails: Any, chosen: Mask) -> Floats | None:
-    """The chosen ones of the slices as float32, rounded from float64, if all are finite decimal numbers."""
+    """The chosen ones of the slices as float32, rounded from float64, if all are finite decimal numbers or nan."""
     # Null items are not parsed, so the gaps between slices need not be cut out first.
     valid = np.zeros(len(tails), dtype=np.bool_)
     valid[0::2] = chosen
@@ -205,7 +205,10 @@ def _decimal_numbers(tails: Any, chosen: Mask) -> Floats | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         values: Floats = exact[0::2][chosen].astype(np.float32)
-    return values if np.isfinite(values).all() else None
+    missing = np.isnan(values)
+    # Arrow also takes nan with a sign or with something in brackets.
+    written = pc.utf8_lower(texts.take(pa.array(2 * np.flatnonzero(chosen)[missing]))).to_pylist()
+    return values if set(written) <= {"nan"} and not np.isinf(values).any() else None
 
 
 def _runs(query_ids: Any) -> tuple[list[str], Integers] | None:

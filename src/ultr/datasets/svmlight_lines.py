@@ -4,9 +4,10 @@
     label   = a number that is an integer of at least 0
     id      = printable characters
     feature = digits, from 1 and rising along the line
-    value   = [ "+" | "-" ] digits [ "." digits ] [ ( "e" | "E" ) [ "+" | "-" ] digits ]
+    value   = [ "+" | "-" ] digits [ "." digits ] [ ( "e" | "E" ) [ "+" | "-" ] digits ] | "nan"
 
-Spaces or tabs separate the parts; lines end with LF or CRLF; the text is UTF-8.
+Spaces or tabs separate the parts; lines end with LF or CRLF; the text is UTF-8. A feature that is left out is 0; one
+that is missing is nan, in small or capital letters.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ultr.errors import DataError
 HIGHEST_LABEL = 31
 LONGEST_QUERY_ID = 256
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_MISSING = re.compile(rb"nan", re.IGNORECASE)
 _DIGITS = re.compile(rb"[0-9]+")
 _LONGEST_FEATURE = 18
 _INFINITE = 2.0**128 - 2.0**103
@@ -168,6 +170,8 @@ def _column(key: bytes, token: bytes, limits: Limits) -> int:
 
 
 def _value(written: bytes, token: bytes) -> float:
+    if _MISSING.fullmatch(written):
+        return math.nan
     if not _NUMBER.fullmatch(written):
         raise _LineError(f"the value in {_shown(token)} is not a finite decimal number; mend or remove it")
     value = float(written)

@@ -217,6 +217,9 @@ class _TableFile:
     def grades(self, table: pyarrow.Table, name: str) -> Integers:
         """A column of labels."""
         labels = self.numbers(table, name)
+        if np.isnan(labels).any():
+            row = int(np.argmax(np.isnan(labels))) + 1
+            raise DataError(f"column {name!r} of {self.path} has no value in {self.place(row)}; fill it in first")
         wrong = (labels != np.floor(labels)) | (labels < 0) | (labels > HIGHEST_LABEL)
         if wrong.any():
             row = int(np.argmax(wrong))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ultr.bias.predictability import Predictability, position_predictability
 from ultr.data.click_log import ClickLog
+from ultr.data.missing_values import missing_shares
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.errors import DataError
 
@@ -19,6 +20,8 @@ class PositionPredictability:
 
     predictability: Predictability | None
     problem: str
+    missing: bool = False
+    """True if features have missing values."""
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> PositionPredictability:
@@ -26,7 +29,8 @@ class PositionPredictability:
         if not log.features.shape[1]:
             return cls(None, "the log has no features")
         try:
-            return cls(position_predictability(log, seed=seed), "")
+            found = position_predictability(log, seed=seed)
+            return cls(found, "", missing=bool(missing_shares(log.features, log.feature_names)))
         except DataError as error:
             return cls(None, str(error))
 
@@ -41,8 +45,9 @@ class PositionPredictability:
             )
             return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]), advice)
         share = self.predictability.r_squared
+        filled = ", the median where one is missing," if self.missing else ""
         answer = [
-            f"a linear function of the features explains {max(share, 0):.0%} of where documents stand on pages "
+            f"a linear function of the features{filled} explains {max(share, 0):.0%} of where documents stand on pages "
             f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}"
         ]
         if share < STRONG:

@@ -10,6 +10,7 @@ import numpy as np
 from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
+from ultr.data.missing_values import missing_shares
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.pages import Table
 from ultr.preparation.summary import Summary
@@ -40,6 +41,8 @@ class Volume:
     """Documents on all pages."""
     clicks: int
     features: int
+    features_with_gaps: int
+    """Features that are missing somewhere."""
     heaviest_query: float
     """The share of the pages that the query with the most of them has."""
     shortest: int
@@ -76,6 +79,7 @@ class Volume:
             shown=int((log.impressions * log.lengths).sum()),
             clicks=int(log.clicks.sum()),
             features=log.features.shape[1],
+            features_with_gaps=len(missing_shares(log.features, log.feature_names)),
             heaviest_query=float(np.bincount(log.queries, log.impressions).max(initial=0) / max(pages, 1)),
             shortest=int(log.lengths.min(initial=longest)),
             longest=longest,
@@ -176,7 +180,8 @@ class Volume:
             "pages without a click": (
                 "not known" if self.empty_pages is None else f"{self.empty_pages / max(self.pages, 1):.1%}"
             ),
-            "features": f"{self.features:,}",
+            "features": f"{self.features:,}"
+            + (f", {self.features_with_gaps:,} with missing values" if self.features_with_gaps else ""),
         }
         aside = {f"put aside: {reason}": f"{rows:,}" for reason, rows in (self.put_aside or {}).items()}
         return [{"": name, "number": text} for name, text in (lines | aside).items()]

@@ -18,6 +18,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.data.missing_values import in_words, missing_shares
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
@@ -112,6 +113,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+        if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
+            raise OptionError(f"{self.relevance.kind} train on the CPU only, got device {self.device!r}; leave it out")
         try:
             usable = isinstance(self.device, str) and torch.empty(0, device=self.device).device.type != "meta"
         except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -154,9 +157,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
         self._warn_of_others(factors, learned)
         scaling = FeatureScaling.fit(data.features)
         preprocessing = Preprocessing(scaling).to(self.device)
-        lists = self.training_lists(data, Inputs(data.features, preprocessing))
+        lists = self.training_lists(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
-        if not model.by_name["relevance"].takes_missing:
+        if not all(each.takes_missing for each in model.by_name.values()):
             self._warn_of_missing(data)
         run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
         observer = self._observer(progress=progress)
@@ -270,6 +273,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
                 "the training data have no features, so there is nothing to rank by; "
                 "prepare the log with --features or --features-from"
             )
+        self.relevance.check_features(data.features, data.feature_names)
         signals = data.clicks if isinstance(data, ClickLog) else data.labels
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"
@@ -309,16 +313,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     def _warn_of_missing(self, data: ClickLog | JudgedLists) -> None:
         some = data.features[:: -(-len(data.features) // MOST_LOOKED_AT)]
-        shares = np.isnan(some).mean(axis=0)
-        if shares.any():
-            worst = int(shares.argmax())
-            warnings.warn(
-                f"{np.count_nonzero(shares)} features have missing values, most of all {data.feature_names[worst]!r} "
-                f"({shares[worst]:.1%}); a network takes the median for them, trees (relevance=Trees()) take them as "
-                "they are",
-                UltrWarning,
-                stacklevel=4,
-            )
+        if shares := missing_shares(some, data.feature_names):
+            warnings.warn(in_words(shares, len(data.feature_names)), UltrWarning, stacklevel=4)
 
     def _validation(
         self,

@@ -198,11 +198,11 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """With trees, sizes of the hidden layers of the network that learns the vectors."""
     vector_steps: int | None = None
     """With trees, steps of the network that learns the vectors; by default its recipe's."""
-    soft_targets: float = 0.75
+    soft_targets: float = 0.5
     """With trees, share of the clicks that are as the network predicts them: 0, as they were; 1, only predicted."""
-    loss: str = "softmax"
-    """With trees, the loss of the forest: `softmax`, its likelihood of the clicks, or `lambdarank`, nDCG of debiased
-    clicks."""
+    loss: str = "lambdarank"
+    """With trees, the loss of the forest: `lambdarank`, nDCG of debiased clicks; or `softmax`, the likelihood of clicks,
+    which then are predicted by the forest and not by the network alone."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""

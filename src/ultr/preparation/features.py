@@ -1,9 +1,9 @@
-"""The features of each document of each query, and the documents that have none that can be used."""
+"""The features of each document of each query, null where one is missing, and the documents that cannot be used."""
 
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import add, or_
 from typing import Any
 
 from ultr.data.column_names import check_column, guess
@@ -11,19 +11,15 @@ from ultr.errors import DataError
 from ultr.preparation import reasons
 from ultr.preparation.columns import Columns, expand
 from ultr.preparation.engine import Engine
-from ultr.preparation.rows import number, text
+from ultr.preparation.rows import no_number, number, text
 
 
 def inline_features(engine: Engine, table: Any, columns: Columns, *, what: str) -> Any:
-    """Features out of the columns of the log itself: query, document, x0, x1, ..., fault."""
-    _check_numbers(table, columns.features, what=what)
-    rows = table.select(
-        query=text(table[columns.query]),
-        document=text(table[columns.document]),
-        **{f"x{i}": number(table[name]) for i, name in enumerate(columns.features)},
-    )
-    # Rows with a feature that is not finite are put aside one by one and do not spoil the others.
-    rows = rows.filter(*(rows[f"x{i}"].notnull() for i in range(len(columns.features))))
+    """Features out of the columns of the log itself: query, document, x0, x1, ..., fault, in_part."""
+    keys = {"query": columns.query, "document": columns.document}
+    rows = _rows(table, keys, columns.features, what=what)
+    # Rows with a feature that is no finite number are put aside one by one and do not spoil the others.
+    rows = rows.filter(~rows.unusable)
     # A document comes with the same features again and again, and equal rows are cheaper to merge than to compare.
     return engine.keep("features", _merged(rows.distinct(), ["query", "document"], len(columns.features)))
 
@@ -42,36 +38,52 @@ def joined_features(
     chosen = given or tuple(name for name in names if name not in keys.values())
     if not chosen:
         raise DataError(f"{what} has no column of features beside {' and '.join(map(str, keys.values()))}")
-    _check_numbers(table, chosen, what=what)
-    rows = table.select(
-        **{key: text(table[name]) for key, name in keys.items()},
-        **{f"x{i}": number(table[name]) for i, name in enumerate(chosen)},
-    )
+    rows = _rows(table, keys, chosen, what=what)
     # The table may hold far more documents than were ever shown.
     rows = rows.semi_join(shown.select(*keys).distinct(), list(keys))
     return engine.keep("features", _merged(rows, list(keys), len(chosen))), chosen
 
 
-def _check_numbers(table: Any, names: tuple[str, ...], *, what: str) -> None:
+def known_in_part(engine: Engine, documents: Any, features: Any) -> int:
+    """Number of documents with a feature that some of their rows have, and others do not."""
+    keys = [key for key in ("query", "document") if key in features.columns]
+    return engine.count(documents.semi_join(features.filter(features.in_part), keys))
+
+
+def _rows(table: Any, keys: dict[str, Any], names: tuple[str, ...], *, what: str) -> Any:
+    """Keys and features of each row, and whether one of these is no finite number."""
     for name in names:
         kind = table[name].type()
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
             raise DataError(f"column {name!r} of {what} is no number; name the columns of features with --features")
+    return table.select(
+        **{key: text(table[name]) for key, name in keys.items()},
+        **{f"x{i}": number(table[name]) for i, name in enumerate(names)},
+        unusable=reduce(or_, (no_number(table[name]) for name in names)),
+    )
 
 
 def _merged(rows: Any, keys: list[str], count: int) -> Any:
-    """One row for each key; the features are those that all its rows agree on."""
+    """One row for each key; the features are those that all its rows agree on, as far as they have them."""
     import ibis
 
     values = [rows[f"x{i}"] for i in range(count)]
+
+    def gaps(of: Any) -> Any:
+        return reduce(add, (of[f"x{i}"].isnull().cast("int32") for i in range(count)))
+
     merged = rows.filter(*(rows[key].notnull() for key in keys)).group_by(keys)
     table = merged.agg(
-        unusable=reduce(or_, (value.isnull() for value in values)).cast("int8").max(),
+        unusable=rows.unusable.cast("int8").max(),
+        gaps=gaps(rows).max(),
         **{f"x{i}": value.min() for i, value in enumerate(values)},
         **{f"y{i}": value.max() for i, value in enumerate(values)},
     )
+    # Null is what neither smallest nor largest value is: nothing that is missing differs from anything.
     differ = reduce(or_, (table[f"x{i}"] != table[f"y{i}"] for i in range(count)))
     fault = ibis.cases(
         (table.unusable > 0, reasons.NOT_FINITE.code), (differ, reasons.CONFLICT.code), else_=reasons.KEPT
     )
-    return table.select(*keys, *(f"x{i}" for i in range(count)), fault=fault.cast("int16"))
+    # A row with more gaps than are left of all rows together: another one knows what it does not.
+    names = [f"x{i}" for i in range(count)]
+    return table.select(*keys, *names, fault=fault.cast("int16"), in_part=table.gaps > gaps(table))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
+from ultr.data.missing_values import missing_shares
 from ultr.errors import DataError
 from ultr.files import new_folder, write_json
 from ultr.preparation import faults
@@ -22,7 +23,7 @@ from ultr.preparation.collapse import clicked_together, collapse
 from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine, connect
 from ultr.preparation.factors import check_levels, merge_rare
-from ultr.preparation.features import inline_features, joined_features
+from ultr.preparation.features import inline_features, joined_features, known_in_part
 from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
 from ultr.preparation.reasons import KEPT
@@ -150,6 +151,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         queries=len(collapsed.query_ids),
         documents=len(collapsed.features),
         features=len(names),
+        missing=missing_shares(collapsed.features, names),
+        known_in_part=0 if features is None else known_in_part(engine, documents, features),
         periods=collapsed.period_names,
         grades=() if grades is None else grades.levels,
         judged=0 if grades is None else int((grades.values >= 0).sum()),

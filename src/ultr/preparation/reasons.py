@@ -40,7 +40,7 @@ NO_TIME = Reason(9, "no time")
 NO_IMPRESSION = Reason(101, "no impression id")
 NO_DOCUMENT = Reason(102, "no document")
 CLICK = Reason(103, "click not 0 or 1")
-NOT_FINITE = Reason(104, "NaN in the features")
+NOT_FINITE = Reason(104, "infinity or text in the features")
 NO_FEATURES = Reason(105, "no features")
 CONFLICT = Reason(106, "conflicting features")
 

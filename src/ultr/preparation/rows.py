@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from ultr.data.column_names import listed
@@ -18,6 +20,8 @@ _JOINT = "\x1f"
 _FAR = 2**40
 _LARGEST = 3.4028234663852886e38
 """The largest finite float32."""
+_ABSENT = ("", "nan", "na", "n/a", "null")
+"""Texts that stand for a number that is missing, as they do in the CSV files of judged lists."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,24 @@ def text(column: Any) -> Any:
 
 
 def number(column: Any) -> Any:
-    """A column as float32; null where it is no finite number."""
+    """A column as float32; null where it is missing or no finite number."""
     import ibis
 
     value = column.cast("int8") if column.type().is_boolean() else column
     narrow = (value if value.type().is_numeric() else _as_text(value).try_cast("float64")).try_cast("float32")
     # NaN lies outside this range too: engines order it after all numbers.
     return ibis.ifelse(narrow.between(-_LARGEST, _LARGEST), narrow, ibis.null("float32"))
+
+
+def no_number(column: Any) -> Any:
+    """True where a column has a value that is no finite number; one that is missing (NULL, NaN) is none."""
+    kind = column.type()
+    present = column.notnull()
+    if kind.is_floating():
+        present = present & ~column.isnan()
+    elif not (kind.is_numeric() or kind.is_boolean()):
+        present = present & ~_as_text(column).strip().lower().isin(_ABSENT)
+    return present & number(column).isnull()
 
 
 def label(column: Any, unjudged: tuple[str, ...]) -> Any:
@@ -142,9 +157,7 @@ def _of_documents(table: Any, columns: Columns, times: dict[str, Any]) -> Any:
     """The cells of a log with one row for each shown document."""
     import ibis
 
-    unusable = ibis.literal(value=False)
-    for name in columns.features:
-        unusable = unusable | number(table[name]).isnull()
+    unusable = reduce(or_, (no_number(table[name]) for name in columns.features), ibis.literal(value=False))
     return table.select(
         page=_page(table, columns),
         query=text(table[columns.query]),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,10 @@ class Summary:
     queries: int
     documents: int
     features: int
+    missing: Mapping[str, float] = field(default_factory=dict)
+    """The share of documents in which a feature is missing, of those that are at all, most missing first."""
+    known_in_part: int = 0
+    """Number of documents with a feature that only some of their rows have, which then counts for all of them."""
     periods: tuple[str, ...] = ()
     """The time at which each period begins."""
     grades: tuple[str, ...] = ()

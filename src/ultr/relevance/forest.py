@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers, Mask
+from ultr.relevance.category_splits import by_thresholds
 
 LEAF = -1
 """The feature of a node that splits nothing."""
@@ -198,11 +199,16 @@ def at_most(threshold: float) -> np.float32:
     return nearest if float(nearest) <= threshold else np.nextafter(nearest, np.float32(-np.inf))
 
 
-def forest_of_lightgbm(trees: Sequence[dict[str, Any]], outputs: int) -> Forest:
-    """The forest of the `tree_info` of LightGBM's dump; one tree for each output in turn."""
+def forest_of_lightgbm(
+    trees: Sequence[dict[str, Any]], outputs: int, codes: Mapping[int, Integers] | None = None
+) -> Forest:
+    """The forest of the `tree_info` of LightGBM's dump; one tree for each output in turn.
+
+    `codes` has the category codes of each categorical feature by the numbers that LightGBM knows them by.
+    """
     forest = Forest.empty()
     for number, tree in enumerate(trees):
-        rows = list(_rows(tree["tree_structure"]))
+        rows = list(_rows(by_thresholds(tree["tree_structure"], codes or {})))
         matrix = np.array(rows, dtype=np.float64).reshape(-1, 6)
         forest = forest.add(
             Forest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,9 +19,18 @@ IN_MEMORY = 2**27
 class Inputs:
     """A feature matrix, raw and preprocessed."""
 
-    def __init__(self, features: Floats, preprocessing: Preprocessing, *, in_memory: int | None = None) -> None:
+    def __init__(
+        self,
+        features: Floats,
+        preprocessing: Preprocessing,
+        *,
+        in_memory: int | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
         self.features = features
         """float32 [documents, features], as they are in the log; may be memory-mapped."""
+        self.names = tuple(names)
+        """Names of the features, where a model learns from them."""
         self.preprocessing = preprocessing
         self._most = IN_MEMORY if in_memory is None else in_memory
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from ultr.arrays import Floats
 from ultr.relevance.inputs import Documents
 from ultr.relevance.recipe import Training
 
@@ -59,10 +61,16 @@ class Relevance(ABC):
     """The name on the command line and in files."""
     library: ClassVar[str | None] = None
     """The package besides torch that training needs."""
+    on_cpu: ClassVar[bool] = False
+    """True: it learns on the CPU only."""
 
     @abstractmethod
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
+
+    def check_features(self, features: Floats, names: Sequence[str]) -> None:
+        """Raise an `OptionError` or a `DataError` for features that the model cannot learn from."""
+        return
 
     @abstractmethod
     def build(self, features: int, outputs: int, *, generator: torch.Generator) -> RelevanceModel:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -11,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
-from ultr.errors import MissingExtraError
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data.column_names import check_column
+from ultr.errors import DataError, MissingExtraError, OptionError
 from ultr.relevance.forest import Forest, forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.recipe import Training
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
 
 _BIAS_RATE = 0.05
 """Learning rate of bias parameters, which move by Adam between the rounds."""
+_MOST_CODES = 4
+"""Most categories that a split takes out. A set of k becomes up to 2 k thresholds, with what stands below its sides up
+to k and k + 1 times; larger sets make larger trees that rank no better."""
+_MOST_CATEGORICAL = 2
+"""Most categorical features on a path from the root: with any number of them, trees would grow as (k + 1)^features."""
+_CODES = 2**24
+"""Category codes are below this, where every integer is a float32."""
 _SMALLEST = 1e-6
 """No document counts less than this in a leaf: the curvature is estimated, and may come out negative."""
 
@@ -106,7 +116,10 @@ class _Growth:
         self._place = torch.full((len(documents.inputs),), -1)
         self._place[documents.rows] = torch.arange(len(documents.rows))
         self._rounds = 0
-        self._booster = _booster(options, documents, start)
+        features = np.array(documents.inputs.features[documents.rows.numpy()])
+        columns = [documents.inputs.names.index(name) for name in options.categorical]
+        self._codes = {column: _numbered(features[:, column]) for column in columns}
+        self._booster = _booster(options, features, columns, start)
         self.table = torch.from_numpy(start).float().requires_grad_()
 
     def outputs_of(self, rows: Tensor) -> Tensor:
@@ -123,7 +136,7 @@ class _Growth:
         dump = self._booster.dump_model(start_iteration=self._rounds - 1, num_iteration=1)
         sums = self._sums().reshape(self.table.shape)
         self.table = torch.from_numpy(sums.astype(np.float32)).requires_grad_()
-        return forest_of_lightgbm(dump["tree_info"], self.table.shape[1])
+        return forest_of_lightgbm(dump["tree_info"], self.table.shape[1], self._codes)
 
     def _sums(self) -> Doubles:
         """The sums of leaves that LightGBM keeps of its data; only those who evaluate get to see them."""
@@ -137,31 +150,45 @@ class _Growth:
         return seen[0]
 
 
-def _booster(options: Trees, documents: Documents, start: Doubles) -> Booster:
+def _numbered(column: Floats) -> Integers:
+    """The category codes of a column in their order, each of which becomes its number: LightGBM keeps a bit of each."""
+    known = ~np.isnan(column)
+    codes, numbers = np.unique(column[known], return_inverse=True)
+    column[known] = numbers
+    return codes.astype(np.int64)
+
+
+def _booster(options: Trees, features: Floats, categorical: list[int], start: Doubles) -> Booster:
     try:
         import lightgbm
     except ImportError as error:
         raise MissingExtraError("trees need LightGBM; install it with: pip install 'ultr[trees]'") from error
-    rows: Integers = documents.rows.numpy()
+    fewest = min(options.fewest_documents, max(len(features) // 4, 1))
     parameters: dict[str, Any] = {
         "objective": "none",
         "metric": "none",
         "num_class": start.shape[1],
         "num_leaves": options.leaves,
         "learning_rate": options.learning_rate,
-        "min_data_in_leaf": min(options.fewest_documents, max(len(rows) // 4, 1)),
+        "min_data_in_leaf": fewest,
         "min_sum_hessian_in_leaf": 0.0,
         "lambda_l2": options.shrinkage,
         "max_bin": options.bins,
+        "max_cat_threshold": _MOST_CODES,
+        "min_data_per_group": 2 * fewest,
         "deterministic": True,
         "force_row_wise": True,
         "num_threads": torch.get_num_threads(),
         "feature_pre_filter": False,
         "verbosity": -1,
     }
+    if len(categorical) > _MOST_CATEGORICAL:
+        others = [column for column in range(features.shape[1]) if column not in categorical]
+        together = combinations(categorical, _MOST_CATEGORICAL)
+        parameters["interaction_constraints"] = [[*others, *some] for some in together]
     init = start if start.shape[1] > 1 else start.ravel()
     data = lightgbm.Dataset(
-        np.asarray(documents.inputs.features[rows]), init_score=init, params=parameters, free_raw_data=True
+        features, init_score=init, categorical_feature=categorical, params=parameters, free_raw_data=True
     )
     return lightgbm.Booster(parameters, data)
 
@@ -172,6 +199,7 @@ class Trees(Relevance):
 
     kind: ClassVar[str] = "trees"
     library: ClassVar[str | None] = "lightgbm"
+    on_cpu: ClassVar[bool] = True
 
     rounds: int = 300
     """Rounds of growing, with one tree each (for each output)."""
@@ -184,7 +212,9 @@ class Trees(Relevance):
     shrinkage: float = 1.0
     """Penalty of large leaves: a leaf is - sum g / (sum h + shrinkage)."""
     bins: int = 255
-    """Most values of a feature that are told apart."""
+    """Most values of a feature that are told apart; of categories, the most frequent ones."""
+    categorical: tuple[str, ...] = ()
+    """Features whose values are category codes, without an order: integers from 0, below 2^24."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
@@ -192,6 +222,24 @@ class Trees(Relevance):
             checks.integer(name, getattr(self, name), at_least=least)
         checks.positive("learning_rate", self.learning_rate)
         checks.not_negative("shrinkage", self.shrinkage)
+        names: object = self.categorical
+        if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+            raise OptionError(f"categorical must be a tuple of names of features, got {self.categorical!r}")
+        if len(set(self.categorical)) < len(self.categorical):
+            raise OptionError(f"categorical names a feature twice: {', '.join(self.categorical)}; name it once")
+
+    def check_features(self, features: Floats, names: Sequence[str]) -> None:
+        """Raise an `OptionError` for a categorical feature that is none, a `DataError` for what is no code."""
+        for name in self.categorical:
+            check_column(name, names, what="the training data")
+            values = np.asarray(features[:, list(names).index(name)])
+            wrong = ~np.isnan(values) & ~((values >= 0) & (values < _CODES) & (values == np.floor(values)))
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise DataError(
+                    f"feature {name!r} is categorical, so its values must be codes, integers from 0 to {_CODES - 1:,}, "
+                    f"got {values[row]:g} for document {row}; number the categories, or take it out of categorical"
+                )
 
     def build(self, features: int, outputs: int, *, generator: torch.Generator) -> BoostedTrees:
         """No trees yet."""

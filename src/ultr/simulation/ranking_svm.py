@@ -24,7 +24,8 @@ class RankingSVM:
     """A linear ranker that orders pairs of documents of one query by grade.
 
     It minimises `1/2 |w|^2 + sum max(0, 1 - w.(x_i - x_j))^2` over pairs where `i` has the higher grade, on
-    features scaled to [-1, 1]. Joachims, Optimizing Search Engines using Clickthrough Data, KDD 2002.
+    features scaled to [-1, 1], those that are missing as the median. Joachims, Optimizing Search Engines using
+    Clickthrough Data, KDD 2002.
     """
 
     weights: Doubles

@@ -356,7 +356,7 @@ class MethodContract:
             ({"evaluate_every": 0}, "evaluate_every must be an integer of at least 1, got 0"),
             ({"seed": 2**70}, "seed must be an integer"),
             ({"seed": -1}, "seed must be an integer of at least 0"),
-            ({"device": "nonsense"}, "torch cannot use the device 'nonsense'"),
+            ({"device": "nonsense"}, "torch cannot use the device 'nonsense'|on the CPU only, got device 'nonsense'"),
         ]
         for options, message in wrong:
             with pytest.raises(OptionError, match=message):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from ultr.methods.estimator import Estimator
 from ultr.relevance import Relevance, Trees
-from ultr.testing.methods import MethodContract
+from ultr.testing.methods import Data, MethodContract
+
+CODES = "linear_1"
+"""The feature that stands for a category."""
 
 
 class TreesContract(MethodContract):
@@ -20,6 +27,7 @@ class TreesContract(MethodContract):
         "relevance__fewest_documents": 200,
         "relevance__shrinkage": 10.0,
         "relevance__bins": 7,
+        "relevance__categorical": (CODES,),
         "seed": 1,
         "evaluate_every": 3,
         "patience": 1,
@@ -31,6 +39,16 @@ class TreesContract(MethodContract):
         "relevance__learning_rate": 0.9,
         "evaluate_every": 1,
     }
+
+    def data_for(self, option: str, method: type[Estimator]) -> Data:
+        """For categories, data with one feature that holds the codes of one."""
+        data = super().data_for(option, method)
+        if option != "relevance__categorical":
+            return data
+        features, column = np.zeros_like(data.features), data.feature_names.index(CODES)
+        eighths = np.argsort(np.argsort(data.features[:, column])) * 8 // len(features)
+        features[:, column] = eighths * 3 % 8
+        return replace(data, features=features)
 
     def few_steps_on(self, lists: int) -> dict[str, Any]:
         """Options of a few small steps; trees take all lists in any case."""
