@@ -11,7 +11,7 @@ from tests.relevance.documents import inputs_of
 
 from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
-from ultr.losses import softmax_cross_entropy
+from ultr.losses import lambdarank_loss, softmax_cross_entropy
 from ultr.methods import Vectorization, load
 from ultr.methods.click_weights import click_weights
 from ultr.methods.factors import factors_of
@@ -102,7 +102,29 @@ def test_a_forest_that_is_the_network_has_the_least_loss_on_its_predictions() ->
     assert (objective.soft_loss(r, batch) > least).all()
 
 
-@pytest.mark.parametrize(("option", "value"), [("soft_targets", 1.1), ("soft_targets", -0.1), ("weight_power", -1.0)])
-def test_options_out_of_range_are_refused(option: str, value: float) -> None:
+def test_gains_are_clicks_as_under_the_mean_observation() -> None:
+    """A click that was made exp(offset) times as likely by its position counts exp(-offset)."""
+    objective, batch, r = _offset_batch()
+    offset = objective.offset(r, batch)
+    gains = objective.click_weights.weighted(batch) * (-offset).exp()
+    expected = lambdarank_loss(batch.pad(r[:, 0]), gains, mask=batch.mask)
+    torch.testing.assert_close(objective.lambdarank_loss(r, batch), expected)
+    steep = torch.cat([r[:, :1], 50 * r[:, 1:]], dim=1)
+    assert torch.isfinite(objective.lambdarank_loss(steep, batch)).all(), "no click outweighs all others"
+
+
+def test_a_forest_that_only_ranks_leaves_the_clicks_to_the_network() -> None:
+    objective, batch, r = _offset_batch()
+    moved = torch.cat([r[:, :1] + 1 - 2 * batch.clicks[batch.mask][:, None], r[:, 1:]], dim=1)
+    together = objective.click_shares(r, batch), objective.click_shares(moved, batch)
+    assert not torch.allclose(*together)
+    objective.predicts_clicks = False
+    torch.testing.assert_close(objective.click_shares(r, batch), objective.click_shares(moved, batch))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("soft_targets", 1.1), ("soft_targets", -0.1), ("weight_power", -1.0), ("loss", "mse")]
+)
+def test_options_out_of_range_are_refused(option: str, value: object) -> None:
     with pytest.raises(OptionError, match=option):
         Vectorization(**{option: value}).check()  # type: ignore[arg-type]

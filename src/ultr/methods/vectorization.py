@@ -201,8 +201,8 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     soft_targets: float = 0.5
     """With trees, share of the clicks that are as the network predicts them: 0, as they were; 1, only predicted."""
     loss: str = "lambdarank"
-    """With trees, the loss of the forest: `lambdarank`, nDCG of debiased clicks; or `softmax`, the likelihood of clicks,
-    which then are predicted by the forest and not by the network alone."""
+    """With trees, the loss of the forest: `lambdarank`, nDCG of debiased clicks, so that the network alone predicts
+    clicks; or `softmax`, the likelihood of clicks, which both then predict together."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
