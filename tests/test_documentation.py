@@ -115,7 +115,7 @@ def test_what_is_shown_is_compared_with_what_is_printed() -> None:
     ("text", "fault"),
     [
         ("```rust\nlet x;\n```", "cannot be run"),
-        ("```\nls\n```", "only `ultr ...` and `python FILE` are run"),
+        ("```\nls\n```", "only `ultr ...`, `curl ...` and `python FILE` are run"),
         ("<!-- run with: 3 -> 2 -->\n```python\nx = 1\n```", "there is no '3' to replace"),
         ("<!-- not run: -->\n```python\n1 / 0\n```", "give a reason"),
         ("```text\n1\n```", "no code above prints this"),
