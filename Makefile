@@ -18,8 +18,9 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Some virtual machines offer bfloat16 by AMX and then fail at it; the limit lets its tests run there too.
 unit: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.relevance.inputs import Documents
-from ultr.relevance.recipe import PRECISIONS, RECIPES, Training
+from ultr.relevance.precision import check_precision
+from ultr.relevance.recipe import RECIPES, Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 
 
@@ -112,7 +113,7 @@ class MLP(Relevance):
         """Raise an `OptionError` for an option that does not fit."""
         checks.sizes("hidden", self.hidden)
         checks.one_of("recipe", self.recipe, RECIPES)
-        checks.one_of("precision", self.precision, PRECISIONS)
+        check_precision(self.precision)
         for name in ("steps", "batch_size"):
             value = getattr(self, name)
             if value is not None:

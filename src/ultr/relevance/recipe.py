@@ -10,7 +10,6 @@ from torch import nn
 
 from ultr.relevance.optimizers import AdaGrad, AdamW
 
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 FEWEST_DECAY_STEPS = 100
 """Lower bound of the time constant of weight decay in steps; with fewer, weights would follow single batches."""
 
@@ -43,7 +42,7 @@ class Training:
     evaluate_every: int = 100
     """Steps between validations and checkpoints, unless the estimator is told otherwise."""
     precision: str = "float32"
-    """One of `PRECISIONS`; weights are kept in float32 whatever it is."""
+    """One of `precision.PRECISIONS`; weights are kept in float32 whatever it is."""
 
     def build_optimizer(self, network: nn.Module, *, steps_per_epoch: float) -> torch.optim.Optimizer:
         """One optimiser for the whole run; parameters without a gradient keep still."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ultr.relevance.recipe import PRECISIONS
+from ultr.relevance.precision import PRECISIONS
 from ultr.train.lists import Batch
 from ultr.train.process_group import ALONE, ProcessGroup
 from ultr.train.ranking_model import RankingModel
