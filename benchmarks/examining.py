@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.child import ONE_THREAD, Usage, measure
 from benchmarks.measurement import Measurement, write
 from ultr import ClickLog
-from ultr.data.click_log import position_factor
+from ultr.data.bias_factor import position_factor
 
 LENGTH, LISTS, CHOICE, FEATURES = 10, 4, 20, 8
 MODELS = (("click", "other"), ("vectorization", "model"))

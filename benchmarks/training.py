@@ -25,7 +25,8 @@ import torch
 
 from benchmarks.measurement import Measurement, write
 from ultr.data import ragged
-from ultr.data.click_log import ClickLog, position_factor
+from ultr.data.bias_factor import position_factor
+from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import METHODS, methods_with

@@ -16,7 +16,8 @@ from pyarrow import csv, parquet
 from tests.cli.console import ultr
 
 from ultr.bias import SwapTable, click_rate_propensities, pivot
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.methods import METHODS, ClickBaseline, load
 from ultr.methods.flat_options import types
 from ultr.relevance import MLP, Trees

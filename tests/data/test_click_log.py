@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ultr.arrays import Integers
 from ultr.data import click_log, ragged
-from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.data.bias_factor import BiasFactor, position_factor
+from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 
 ARRAYS = ["features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids", "factor-0"]

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from ultr.arrays import fingerprint
 from ultr.data import gathering, ragged
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 
 LISTS, LENGTH = 200_000, 20

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tests.data.test_click_log import random_log
 
-from ultr.data.click_log import ClickLog, Grades
+from ultr.data.click_log import ClickLog
+from ultr.data.grades import Grades
 from ultr.errors import DataError
 
 ARRAYS = {"features": np.eye(3), "documents": [2, 0, 1, 2], "offsets": [0, 2, 4], "clicks": [0, 1, 0, 0]}

@@ -15,7 +15,8 @@ from tests.data.test_click_log import random_sessions
 from tests.data.test_periods import NAMES
 
 from ultr.arrays import Floats, Integers
-from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.data.bias_factor import BiasFactor, position_factor
+from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Lineage, Provenance
 from ultr.data.split import SPLITS, Split
 from ultr.errors import DataError, SeenDataWarning

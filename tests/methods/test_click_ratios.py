@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.reporting.runs import TINY, log, rankers
 
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.methods import DLA, METHODS, ClickBaseline, PairDebias, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator

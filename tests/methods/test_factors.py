@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ultr.data import ragged
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
 from ultr.errors import UltrWarning
 from ultr.methods import (

@@ -10,7 +10,8 @@ from tests.relevance.documents import blank_documents
 from torch import Tensor
 
 from ultr.arrays import Doubles
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.methods import TwoTower
 from ultr.methods.factors import Factor

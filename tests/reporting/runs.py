@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from ultr.clicks.registry import click_model
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
 from ultr.errors import UltrWarning

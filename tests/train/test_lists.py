@@ -10,7 +10,8 @@ from torch import nn
 
 from ultr.arrays import Floats
 from ultr.data import ragged
-from ultr.data.click_log import BiasFactor, ClickLog, position_factor
+from ultr.data.bias_factor import BiasFactor, position_factor
+from ultr.data.click_log import ClickLog
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.factors import factors_of

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ultr.data.click_log import ClickLog, position_factor
+from ultr.data.bias_factor import position_factor
+from ultr.data.click_log import ClickLog
 
 LISTS, LENGTH, FEATURES = 400_000, 10, 4
 _WITHIN_A_LIMIT = """

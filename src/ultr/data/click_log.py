@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -12,47 +12,18 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
+from ultr.data.bias_factor import BiasFactor, categorical_factor, position_factor
 from ultr.data.cells import Cells
 from ultr.data.gathering import gather, new_array, take
-from ultr.data.grades import Grades as Grades
+from ultr.data.grades import Grades
 from ultr.data.log_checks import check_log, trusted
-from ultr.data.log_folder import FORMAT, Levels, LogManifest, read_array, read_manifest
-from ultr.data.log_splits import lists_held_out, pages_held_out, with_counts
+from ultr.data.log_folder import ARRAYS, read_fields, write_log
+from ultr.data.log_splits import lists_held_out, split_pages, with_counts
+from ultr.data.signal import CLICK, Signal
 from ultr.data.split import HELD_OUT, SPLITS, Split
 from ultr.data.totals import Totals, totals
 from ultr.errors import DataError
-from ultr.files import new_folder, write_json
-
-_ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
-
-
-@dataclass(frozen=True, eq=False)
-class BiasFactor:
-    """A categorical cause of bias: what was so for each shown document."""
-
-    name: str
-    values: Integers
-    """int32 [shown documents], an index into `levels`."""
-    levels: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if self.values.ndim != 1 or self.values.dtype.kind not in "iu":
-            raise DataError(f"the values of bias factor {self.name!r} must be a flat array of integers")
-        if len(self.values) and not 0 <= self.values.min() <= self.values.max() < len(self.levels):
-            raise DataError(f"the values of bias factor {self.name!r} must index its {len(self.levels)} levels")
-
-
-def position_factor(positions: Integers, *, count: int | None = None) -> BiasFactor:
-    """The bias factor `position` from positions as shown, which start at 1."""
-    if len(positions) and positions.min() < 1:
-        raise DataError(f"positions start at 1, got {positions.min()}")
-    count = int(positions.max(initial=1)) if count is None else count
-    return BiasFactor("position", (positions - 1).astype(np.int32), tuple(str(i + 1) for i in range(count)))
-
-
-def _factor(name: str, values: object) -> BiasFactor:
-    levels, numbers = np.unique(np.asarray(values, dtype=np.str_), return_inverse=True)
-    return BiasFactor(name, numbers.astype(np.int32), tuple(levels.tolist()))
+from ultr.files import new_folder
 
 
 def _periods(values: object) -> tuple[Integers, tuple[str, ...]]:
@@ -61,6 +32,13 @@ def _periods(values: object) -> tuple[Integers, tuple[str, ...]]:
     except TypeError as error:
         raise DataError("the periods of a click log must be all numbers, all dates or all texts") from error
     return numbers, tuple(str(name) for name in names)
+
+
+def _summed(values: Integers, into: Integers, count: int) -> Integers:
+    """Each value added to the row that it goes into."""
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, into, values)
+    return sums
 
 
 def _numbered(values: BiasFactor | Integers | None, count: int | None) -> tuple[Integers | None, int]:
@@ -114,6 +92,10 @@ class ClickLog:
     """The time at which each period begins."""
     grades: Grades | None = None
     """The judge's label of each document, a row of `features`; None = there are none."""
+    signals: tuple[Signal, ...] = ()
+    """What users did beside the click, such as purchases."""
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of each categorical feature by its name; `features` holds their numbers, NaN = missing."""
     splits: tuple[Split, ...] = ()
     """How this log was cut out of larger ones, from the first log down; no part of the fingerprint."""
 
@@ -135,6 +117,7 @@ class ClickLog:
         pairs: bool = False,
         periods: object | None = None,
         grades: Iterable[object] | None = None,
+        signals: Mapping[str, object] | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -144,7 +127,8 @@ class ClickLog:
         value for each of these; `impressions` (by default 1) and `queries` (by default a new one for each list)
         have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
         then be one impression, or several with the same clicks. `periods` have one value for each list, anything
-        that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`.
+        that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`. `signals`
+        are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document.
 
         Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
@@ -168,7 +152,8 @@ class ClickLog:
             places = np.asarray(positions, dtype=np.int64)
             if places.shape != shown.shape:
                 raise DataError(f"{len(shown)} shown documents, but {len(places)} positions")
-        for name, values in {"clicks": clicks, **factors}.items():
+        counted = {name: np.asarray(values) for name, values in (signals or {}).items()}
+        for name, values in {"clicks": clicks, **counted, **factors}.items():
             if np.asarray(values).shape != shown.shape:
                 raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
@@ -184,7 +169,7 @@ class ClickLog:
             offsets=bounds,
             factors=(
                 position_factor(places[order]),
-                *(_factor(name, np.asarray(values)[order]) for name, values in factors.items()),
+                *(categorical_factor(name, np.asarray(values)[order]) for name, values in factors.items()),
             ),
             impressions=np.asarray(np.ones(lists) if impressions is None else impressions, dtype=np.int64),
             clicks=np.asarray(clicks, dtype=np.int64)[order],
@@ -196,6 +181,7 @@ class ClickLog:
             periods=period_numbers,
             period_names=period_names,
             grades=None if grades is None else Grades.of(grades),
+            signals=tuple(Signal(name, values[order]) for name, values in counted.items()),
         )
         return (log._with_pairs() if pairs else log).collapse()
 
@@ -215,6 +201,11 @@ class ClickLog:
     def lengths(self) -> Integers:
         """The number of documents of each list."""
         return np.diff(self.offsets)
+
+    def signal(self, name: str) -> Integers:
+        """The totals of a signal of each shown document; `click` is one, too."""
+        known = {CLICK: self.clicks} | {signal.name: signal.totals for signal in self.signals}
+        return known[checks.one_of("signal", name, known)]
 
     @property
     def position(self) -> BiasFactor:
@@ -304,8 +295,14 @@ class ClickLog:
     def part(self, lists: Integers | Mask, splits: tuple[Split, ...]) -> ClickLog:
         """The same as `select`, for those who know how the lists were cut out."""
         chosen = ragged.chosen(lists)
-        rows = (self.documents, self.clicks, *(factor.values for factor in self.factors))
-        offsets, (documents, clicks, *values) = gather(rows, chosen, self.offsets)
+        rows = (
+            self.documents,
+            self.clicks,
+            *(factor.values for factor in self.factors),
+            *(signal.totals for signal in self.signals),
+        )
+        offsets, (documents, clicks, *rest) = gather(rows, chosen, self.offsets)
+        values, sums = rest[: len(self.factors)], rest[len(self.factors) :]
         pair_clicks = None
         if self.pair_clicks is not None:
             pair_clicks = gather([self.pair_clicks], chosen, ragged.pair_offsets(self.offsets))[1][0]
@@ -317,6 +314,7 @@ class ClickLog:
             impressions=take(self.impressions, chosen),
             clicks=clicks,
             queries=take(self.queries, chosen),
+            signals=tuple(trusted(s, totals=taken) for s, taken in zip(self.signals, sums, strict=True)),
             pair_clicks=pair_clicks,
             periods=None if self.periods is None else take(self.periods, chosen),
             splits=splits,
@@ -338,8 +336,8 @@ class ClickLog:
         split = Split(self.fingerprint(), by, float(held_out), drawn_with)  # type: ignore[arg-type]
         kept, held = (*self.splits, split), (*self.splits, split.opposite)
         if by == "page":
-            aside, left, taken = pages_held_out(self, held_out, seed=seed)
-            return with_counts(self, self.impressions - aside, left, kept), with_counts(self, aside, taken, held)
+            left, taken = split_pages(self, held_out, seed=seed)
+            return with_counts(self, left, kept), with_counts(self, taken, held)
         lists = lists_held_out(self, held_out, by=by, seed=seed)
         return self.part(~lists, kept), self.part(lists, held)
 
@@ -360,15 +358,18 @@ class ClickLog:
         )
         firsts = np.unique(target, return_index=True)[1]
         merged = self.part(firsts, self.splits)
-        clicks, impressions = np.zeros_like(merged.clicks), np.zeros_like(merged.impressions)
-        np.add.at(clicks, ragged.rows_of(target, merged.offsets), self.clicks)
-        np.add.at(impressions, target, self.impressions)
+        rows, count = ragged.rows_of(target, merged.offsets), len(merged.documents)
         pair_clicks = None
         if self.pair_clicks is not None:
-            pair_clicks = np.zeros_like(merged.pair_clicks)
-            rows = ragged.rows_of(target, ragged.pair_offsets(merged.offsets))
-            np.add.at(pair_clicks, rows, self.pair_clicks)
-        return trusted(merged, clicks=clicks, impressions=impressions, pair_clicks=pair_clicks)
+            pairs = ragged.pair_offsets(merged.offsets)
+            pair_clicks = _summed(self.pair_clicks, ragged.rows_of(target, pairs), int(pairs[-1]))
+        return trusted(
+            merged,
+            clicks=_summed(self.clicks, rows, count),
+            impressions=_summed(self.impressions, target, merged.lists),
+            signals=tuple(trusted(signal, totals=_summed(signal.totals, rows, count)) for signal in self.signals),
+            pair_clicks=pair_clicks,
+        )
 
     def _with_pairs(self) -> ClickLog:
         """The same log with its pairs counted; rows with the same clicks are summed, which keeps the pairs few."""
@@ -393,49 +394,16 @@ class ClickLog:
 
     def write(self, folder: Path) -> None:
         """Write the same files into a folder that is there; `save` is for one that is to appear whole."""
-        for name in _ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
-        for number, factor in enumerate(self.factors):
-            np.save(folder / f"factor-{number}.npy", factor.values, allow_pickle=False)
-        for name, array in self._optional().items():
-            np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        manifest = LogManifest(
-            format=FORMAT,
-            factors=tuple(Levels(name=factor.name, levels=factor.levels) for factor in self.factors),
-            feature_names=self.feature_names,
-            pair_clicks=self.pair_clicks is not None,
-            period_names=None if self.periods is None else self.period_names,
-            grades=None if self.grades is None else self.grades.levels,
-            splits=self.splits,
-        )
-        write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
+        write_log(self, folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> ClickLog:
         """Read a saved log; its arrays stay on disk until they are used."""
-        folder = Path(folder)
-        manifest = read_manifest(folder)
-        arrays = {name: read_array(folder / f"{name}.npy") for name in _ARRAYS}
-        factors = tuple(
-            BiasFactor(factor.name, read_array(folder / f"factor-{number}.npy"), factor.levels)
-            for number, factor in enumerate(manifest.factors)
-        )
-        if manifest.pair_clicks:
-            arrays["pair_clicks"] = read_array(folder / "pair_clicks.npy")
-        if manifest.period_names is not None:
-            arrays["periods"] = read_array(folder / "periods.npy")
-        values = None if manifest.grades is None else read_array(folder / "grades.npy")
         try:
-            return cls(
-                factors=factors,
-                feature_names=manifest.feature_names,
-                period_names=manifest.period_names or (),
-                splits=manifest.splits,
-                grades=None if values is None else Grades(values, manifest.grades or ()),
-                **arrays,
-            )
+            return cls(**read_fields(Path(folder)))
         except DataError as error:
-            raise DataError(f"{folder}: {error}") from error
+            prefix = "" if str(folder) in str(error) else f"{folder}: "
+            raise DataError(f"{prefix}{error}") from error
 
     def fingerprint(self) -> str:
         """A short name for the exact content; it is computed once, so arrays must not be changed in place."""
@@ -444,15 +412,21 @@ class ClickLog:
     @cached_property
     def _fingerprint(self) -> str:
         values = [factor.values for factor in self.factors]
-        names = [np.array([factor.name, *factor.levels]) for factor in self.factors]
-        arrays = [getattr(self, name) for name in _ARRAYS]
-        levels = [] if self.grades is None else [np.array(["grades", *self.grades.levels])]
-        periods = [] if self.periods is None else [np.array(["periods", *self.period_names])]
-        optional = [*self._optional().values(), *periods, *levels]
-        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *optional)
+        names = [np.array([factor.name, *factor.levels, *map(str, factor.edges)]) for factor in self.factors]
+        arrays = [getattr(self, name) for name in ARRAYS]
+        # What most logs do not have adds nothing to their fingerprint.
+        described = {
+            "periods": None if self.periods is None else self.period_names,
+            "grades": None if self.grades is None else self.grades.levels,
+            "signals": tuple(signal.name for signal in self.signals) or None,
+            **{f"categories of {name}": values for name, values in self.categories.items()},
+        }
+        words = [np.array([name, *texts]) for name, texts in described.items() if texts is not None]
+        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *self.optional().values(), *words)
 
-    def _optional(self) -> dict[str, Integers]:
-        """The arrays that not every log has."""
+    def optional(self) -> dict[str, Integers]:
+        """The arrays that not every log has, by the names of their files."""
         grades = None if self.grades is None else self.grades.values
         arrays = {"pair_clicks": self.pair_clicks, "periods": self.periods, "grades": grades}
+        arrays |= {f"signal-{number}": signal.totals for number, signal in enumerate(self.signals)}
         return {name: array for name, array in arrays.items() if array is not None}

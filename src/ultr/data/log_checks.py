@@ -10,6 +10,7 @@ import numpy as np
 
 from ultr.arrays import Integers
 from ultr.data import ragged
+from ultr.data.signal import CLICK
 from ultr.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def check_log(log: ClickLog) -> None:
     if log.pair_clicks is not None:
         _check_pairs(log, log.pair_clicks)
     _check_periods(log)
+    _check_signals(log)
+    _check_categories(log)
     if log.grades is not None and len(log.grades.values) != len(log.features):
         raise DataError(f"{len(log.features)} documents, but {len(log.grades.values)} grades")
 
@@ -102,6 +105,25 @@ def _check_pairs(log: ClickLog, pair_clicks: Integers) -> None:
             raise DataError("two documents cannot have fewer than no clicks together or more than either has alone")
         if (first + second - both > span.spread(log.impressions)).any():
             raise DataError("two documents have so many clicks that more of them must have been together")
+
+
+def _check_signals(log: ClickLog) -> None:
+    names = [CLICK, *(signal.name for signal in log.signals)]
+    if len(set(names)) < len(names):
+        raise DataError(f"two signals of a click log have the same name: {', '.join(names)}")
+    for signal in log.signals:
+        if len(signal.totals) != len(log.documents):
+            raise DataError(f"{len(log.documents)} shown documents, but {len(signal.totals)} of signal {signal.name!r}")
+
+
+def _check_categories(log: ClickLog) -> None:
+    for name, values in log.categories.items():
+        if name not in log.feature_names:
+            raise DataError(f"there are categories of {name!r}, which is no feature of the log")
+        codes = log.features[:, log.feature_names.index(name)]
+        # NaN, a missing value, is in no comparison.
+        if ((codes < 0) | (codes >= len(values)) | (codes != np.floor(codes)) & ~np.isnan(codes)).any():
+            raise DataError(f"feature {name!r} must hold the numbers of its {len(values)} categories, from 0")
 
 
 def _check_periods(log: ClickLog) -> None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.grades import Grades
+from ultr.data.signal import Signal
 from ultr.data.split import Split
 from ultr.errors import DataError
-from ultr.files import read_json
+from ultr.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from ultr.data.click_log import ClickLog
 
 FORMAT = "ultr click log 1"
+ARRAYS = ("features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids")
+"""The arrays that every log has."""
 
 
 class Levels(BaseModel):
@@ -22,6 +31,7 @@ class Levels(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
     levels: tuple[str, ...]
+    edges: tuple[FiniteFloat, ...] = ()
 
 
 class LogManifest(BaseModel):
@@ -34,7 +44,52 @@ class LogManifest(BaseModel):
     pair_clicks: bool = False
     period_names: tuple[str, ...] | None = None
     grades: tuple[str, ...] | None = None
+    signals: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[str, ...]] = {}
     splits: tuple[Split, ...] = ()
+
+
+def write_log(log: ClickLog, folder: Path) -> None:
+    """Write the arrays and the manifest of a log into a folder that is there."""
+    arrays = {name: getattr(log, name) for name in ARRAYS}
+    arrays |= {f"factor-{number}": factor.values for number, factor in enumerate(log.factors)}
+    for name, array in (arrays | log.optional()).items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    manifest = LogManifest(
+        format=FORMAT,
+        factors=tuple(Levels(name=each.name, levels=each.levels, edges=each.edges) for each in log.factors),
+        feature_names=log.feature_names,
+        pair_clicks=log.pair_clicks is not None,
+        period_names=None if log.periods is None else log.period_names,
+        grades=None if log.grades is None else log.grades.levels,
+        signals=tuple(signal.name for signal in log.signals),
+        categories=log.categories,
+        splits=log.splits,
+    )
+    write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
+
+
+def read_fields(folder: Path) -> dict[str, Any]:
+    """The fields of a saved log by name; its arrays stay on disk until they are used."""
+    manifest = read_manifest(folder)
+    optional = {"pair_clicks": manifest.pair_clicks, "periods": manifest.period_names is not None}
+    names = [*ARRAYS, *(name for name, there in optional.items() if there)]
+    grades = manifest.grades
+    return {
+        **{name: read_array(folder / f"{name}.npy") for name in names},
+        "factors": tuple(
+            BiasFactor(each.name, read_array(folder / f"factor-{number}.npy"), each.levels, each.edges)
+            for number, each in enumerate(manifest.factors)
+        ),
+        "signals": tuple(
+            Signal(name, read_array(folder / f"signal-{number}.npy")) for number, name in enumerate(manifest.signals)
+        ),
+        "grades": None if grades is None else Grades(read_array(folder / "grades.npy"), grades),
+        "feature_names": manifest.feature_names,
+        "period_names": manifest.period_names or (),
+        "categories": manifest.categories,
+        "splits": manifest.splits,
+    }
 
 
 def read_manifest(folder: Path) -> LogManifest:

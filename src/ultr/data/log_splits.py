@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +22,45 @@ MOST_OF_A_LIST = 10**9
 """numpy's hypergeometric sampler fails above this."""
 
 
+@dataclass(frozen=True)
+class Counted:
+    """Impressions of each list, and clicks and totals of the signals of each shown document."""
+
+    impressions: Integers
+    clicks: Integers
+    signals: tuple[Integers, ...]
+
+    @classmethod
+    def of(cls, log: ClickLog) -> Counted:
+        """All that a log counts."""
+        return cls(log.impressions, log.clicks, tuple(signal.totals for signal in log.signals))
+
+    def put_into(self, log: ClickLog, lists: Integers) -> Counted:
+        """The same counts as those of these lists of a log, where the other lists have none."""
+        rows = ragged.rows_of(lists, log.offsets)
+        return Counted(
+            _spread(self.impressions, lists, len(log.impressions)),
+            _spread(self.clicks, rows, len(log.clicks)),
+            tuple(_spread(totals, rows, len(log.clicks)) for totals in self.signals),
+        )
+
+    def where(self, lists: Mask, offsets: Integers, other: Counted) -> Counted:
+        """These counts for the lists of a mask, those of `other` for the rest."""
+        rows = np.repeat(lists, np.diff(offsets))
+        return Counted(
+            np.where(lists, self.impressions, other.impressions),
+            np.where(rows, self.clicks, other.clicks),
+            tuple(np.where(rows, mine, theirs) for mine, theirs in zip(self.signals, other.signals, strict=True)),
+        )
+
+
 def lists_held_out(log: ClickLog, share: float, *, by: str, seed: int) -> Mask:
     """The lists that a split by query or by time puts aside."""
     return _last_periods(log, share) if by == "time" else _queries(log, share, seed=seed)
 
 
-def pages_held_out(log: ClickLog, share: float, *, seed: int) -> tuple[Integers, Integers, Integers]:
-    """The impressions of each list that a split by page puts aside, and the clicks that it leaves and takes."""
+def split_pages(log: ClickLog, share: float, *, seed: int) -> tuple[Counted, Counted]:
+    """The impressions, clicks and signals that a split by page leaves, and those that it puts aside."""
     if log.pair_clicks is not None:
         raise DataError(
             "a log that counts which documents were clicked together cannot be split by page, since it does not "
@@ -41,18 +74,46 @@ def pages_held_out(log: ClickLog, share: float, *, seed: int) -> tuple[Integers,
         raise DataError(
             f"cannot hold out a share of {share:g} of {log.impressions.sum()} pages; hold out another share"
         )
-    left, taken = new_array(len(log.clicks), np.int64), new_array(len(log.clicks), np.int64)
+    others = [generator(seed, "held-out pages", signal.name) for signal in log.signals]
+    held = Counted(aside, _new_array(log), tuple(_new_array(log) for _ in log.signals))
+    kept = Counted(log.impressions - aside, _new_array(log), tuple(_new_array(log) for _ in log.signals))
     for span in ragged.spans(log.offsets):
-        clicks = log.clicks[span.rows]
-        taken[span.rows] = random.hypergeometric(clicks, span.spread(log.impressions) - clicks, span.spread(aside))
-        left[span.rows] = clicks - taken[span.rows]
-    return aside, left, taken
+        rows, shown, of_shown = span.rows, span.spread(log.impressions), span.spread(aside)
+        clicks = log.clicks[rows]
+        taken = held.clicks[rows] = random.hypergeometric(clicks, shown - clicks, of_shown)
+        kept.clicks[rows] = clicks - taken
+        for number, signal in enumerate(log.signals):
+            totals, drawn = signal.totals[rows], others[number]
+            # What only clicked pages have goes with the clicks; a count that is no number of pages goes one by one.
+            if (totals <= clicks).all():
+                aside_totals = drawn.hypergeometric(totals, clicks - totals, taken)
+            elif (totals <= shown).all():
+                aside_totals = drawn.hypergeometric(totals, shown - totals, of_shown)
+            else:
+                aside_totals = drawn.binomial(totals, of_shown / shown)
+            held.signals[number][rows], kept.signals[number][rows] = aside_totals, totals - aside_totals
+    return kept, held
 
 
-def with_counts(log: ClickLog, impressions: Integers, clicks: Integers, splits: tuple[Split, ...]) -> ClickLog:
+def with_counts(log: ClickLog, counts: Counted, splits: tuple[Split, ...]) -> ClickLog:
     """The lists of a log with some of their impressions and clicks; lists without an impression are left out."""
-    counted = trusted(log, impressions=np.maximum(impressions, 1), clicks=clicks)
-    return counted.part(impressions > 0, splits)
+    counted = trusted(
+        log,
+        impressions=np.maximum(counts.impressions, 1),
+        clicks=counts.clicks,
+        signals=tuple(trusted(s, totals=totals) for s, totals in zip(log.signals, counts.signals, strict=True)),
+    )
+    return counted.part(counts.impressions > 0, splits)
+
+
+def _new_array(log: ClickLog) -> Integers:
+    return new_array(len(log.clicks), np.int64)
+
+
+def _spread(values: Integers, places: Integers, count: int) -> Integers:
+    spread = np.zeros(count, dtype=np.int64)
+    spread[places] = values
+    return spread
 
 
 def _queries(log: ClickLog, share: float, *, seed: int) -> Mask:

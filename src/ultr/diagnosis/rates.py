@@ -9,7 +9,8 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
-from ultr.data.click_log import BiasFactor, ClickLog
+from ultr.data.bias_factor import BiasFactor
+from ultr.data.click_log import ClickLog
 from ultr.data.totals import Totals
 from ultr.metrics.query_bootstrap import units_of
 from ultr.pages import Table

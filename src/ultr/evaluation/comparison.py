@@ -20,7 +20,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import gather, new_array
 from ultr.data.log_checks import trusted
-from ultr.data.log_splits import pages_held_out, with_counts
+from ultr.data.log_splits import split_pages, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
@@ -264,9 +264,8 @@ def _beside_raw_clicks(
     """
     shown = Candidates.shown(log) if candidates is None else candidates
     plain = trusted(log, pair_clicks=None)
-    aside, left, taken = pages_held_out(plain, 0.5, seed=seed)
-    halves = (log.impressions - aside, left), (aside, taken)
-    parts = [Evidence.of(with_counts(plain, *half, ()), shown) for half in halves]
+    halves = split_pages(plain, 0.5, seed=seed)
+    parts = [Evidence.of(with_counts(plain, half, ()), shown) for half in halves]
     rankers: list[tuple[Placement, Evidence]] = [(Ranking.by(ranker, part), part) for part in parts]
     raw: list[tuple[Placement, Evidence]] = []
     for part, other in zip(parts, reversed(parts), strict=True):

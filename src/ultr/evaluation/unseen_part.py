@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ultr.arrays import Integers
-from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.data.log_splits import lists_held_out, pages_held_out, with_counts
+from ultr.data.log_splits import Counted, lists_held_out, split_pages, with_counts
 from ultr.data.provenance import Lineage, Provenance
 from ultr.data.split import Split
 from ultr.errors import SeenDataWarning
@@ -147,7 +146,7 @@ class _Reading:
 
     log: ClickLog
     versions: dict[str, ClickLog]
-    pages: dict[Split, tuple[Integers, Integers]] = field(default_factory=dict)
+    pages: dict[Split, Counted] = field(default_factory=dict)
     """The impressions of each list and the clicks of each row that a split by page keeps from training."""
     traces: dict[Lineage, _Trace] = field(default_factory=dict)
 
@@ -186,14 +185,11 @@ class _Reading:
                 break
             made.append(cut)
             if cut.by == "page":
-                aside, left, taken = pages_held_out(part, cut.share, seed=cut.seed)
-                kept, held = (part.impressions - aside, left), (aside, taken)
+                kept, held = split_pages(part, cut.share, seed=cut.seed)
                 inner, outer = (kept, held) if cut.part == "kept" else (held, kept)
-                whole = np.zeros_like(self.log.impressions), np.zeros_like(self.log.clicks)
-                whole[0][numbers], whole[1][ragged.rows_of(numbers, self.log.offsets)] = outer
-                self.pages.setdefault(cut, whole)
+                self.pages.setdefault(cut, outer.put_into(self.log, numbers))
                 states[numbers] = 2 + list(self.pages).index(cut)
-                inside, part = inner[0] > 0, with_counts(part, *inner, ())
+                inside, part = inner.impressions > 0, with_counts(part, inner, ())
             else:
                 held_out = lists_held_out(part, cut.share, by=cut.by, seed=cut.seed)
                 inside = ~held_out if cut.part == "kept" else held_out
@@ -215,13 +211,12 @@ class _Reading:
         splits = (*self.log.splits, record)
         if (states <= UNSEEN).all():
             return self.log.part(states == UNSEEN, splits) if states.any() else None
-        impressions, clicks = np.zeros_like(self.log.impressions), np.zeros_like(self.log.clicks)
-        whole = self.log.impressions, self.log.clicks
-        for number, (shown, clicked) in enumerate([whole, *self.pages.values()], start=UNSEEN):
-            np.copyto(impressions, shown, where=states == number)
-            np.copyto(clicks, clicked, where=np.repeat(states == number, self.log.lengths))
+        counts = Counted.of(self.log)
+        for number, pages in enumerate(self.pages.values(), start=UNSEEN + 1):
+            counts = pages.where(states == number, self.log.offsets, counts)
+        counts = replace(counts, impressions=np.where(states == SEEN, 0, counts.impressions))
         log = replace(self.log, pair_clicks=None)
-        return with_counts(log, impressions, clicks, splits) if impressions.any() else None
+        return with_counts(log, counts, splits) if counts.impressions.any() else None
 
     def overlaps(self, data: Collection[Lineage], states: Integers) -> bool:
         """True if it is recorded that these data share clicks with the part of the log that has these states."""

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from ultr.arrays import Floats, Integers, Strings
 from ultr.data import ragged
-from ultr.data.click_log import BiasFactor, ClickLog, Grades, position_factor
+from ultr.data.bias_factor import BiasFactor, position_factor
+from ultr.data.click_log import ClickLog
+from ultr.data.grades import Grades
 from ultr.errors import DataError
 from ultr.preparation.engine import Engine
 

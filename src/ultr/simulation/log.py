@@ -9,7 +9,9 @@ from ultr.arrays import Doubles, Integers
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.model import ClickModel
 from ultr.data import ragged
-from ultr.data.click_log import ClickLog, Grades, position_factor
+from ultr.data.bias_factor import position_factor
+from ultr.data.click_log import ClickLog
+from ultr.data.grades import Grades
 from ultr.data.judged import JudgedLists
 from ultr.data.log_checks import trusted
 from ultr.errors import DataError, OptionError
