@@ -19,6 +19,7 @@ from ultr.data.grades import Grades
 from ultr.data.log_checks import check_log, trusted
 from ultr.data.log_folder import ARRAYS, read_fields, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
+from ultr.data.same_lists import same_lists
 from ultr.data.signal import CLICK, Signal
 from ultr.data.split import HELD_OUT, SPLITS, Split
 from ultr.data.totals import Totals, totals
@@ -343,31 +344,21 @@ class ClickLog:
 
     def collapse(self) -> ClickLog:
         """Sum the rows that show the same documents under the same bias factors to the same query in one period."""
-        periods = np.zeros(self.lists, dtype=np.int64) if self.periods is None else self.periods
-        keys = np.stack([self.documents, *(factor.values for factor in self.factors)], axis=1).astype(np.int64)
-        ends = self.offsets.tolist()
-        seen: dict[tuple[int, int, bytes], int] = {}
-        target = np.array(
-            [
-                seen.setdefault((query, period, keys[start:end].tobytes()), len(seen))
-                for query, period, start, end in zip(
-                    self.queries.tolist(), periods.tolist(), ends[:-1], ends[1:], strict=True
-                )
-            ],
-            dtype=np.int64,
-        )
+        periods = () if self.periods is None else (self.periods,)
+        rows = (self.documents, *(factor.values for factor in self.factors))
+        target = same_lists(self.offsets, rows, (self.queries, *periods))
         firsts = np.unique(target, return_index=True)[1]
         merged = self.part(firsts, self.splits)
-        rows, count = ragged.rows_of(target, merged.offsets), len(merged.documents)
+        into, count = ragged.rows_of(target, merged.offsets), len(merged.documents)
         pair_clicks = None
         if self.pair_clicks is not None:
             pairs = ragged.pair_offsets(merged.offsets)
             pair_clicks = _summed(self.pair_clicks, ragged.rows_of(target, pairs), int(pairs[-1]))
         return trusted(
             merged,
-            clicks=_summed(self.clicks, rows, count),
+            clicks=_summed(self.clicks, into, count),
             impressions=_summed(self.impressions, target, merged.lists),
-            signals=tuple(trusted(signal, totals=_summed(signal.totals, rows, count)) for signal in self.signals),
+            signals=tuple(trusted(signal, totals=_summed(signal.totals, into, count)) for signal in self.signals),
             pair_clicks=pair_clicks,
         )
 
