@@ -1,169 +1,203 @@
-"""The collapsed rows of an engine as a `ClickLog`."""
+"""The collapsed rows of an engine as a `ClickLog`: faults of lists, rare levels, one more collapse, one order."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ultr.arrays import Floats, Integers, Strings
+from ultr.arrays import Floats, Integers, Mask, Strings
 from ultr.data import ragged
-from ultr.data.bias_factor import BiasFactor, position_factor
+from ultr.data.bias_factor import OTHER, BiasFactor, ordered_levels, position_factor
 from ultr.data.click_log import ClickLog
-from ultr.data.grades import Grades
-from ultr.errors import DataError
-from ultr.preparation.engine import Engine
+from ultr.data.log_checks import trusted
+from ultr.data.same_lists import content_order
+from ultr.data.signal import Signal
+from ultr.preparation import reasons
+from ultr.preparation.factors import FactorColumn, FactorSummary
 
-MOST_QUERY_BYTES = 2 * 2**30
-"""Query ids are kept as texts of one width; past this they are texts that should be ids."""
-
-
-def number_documents(engine: Engine, shown: Any) -> Any:
-    """The documents of a log in the order of their query and name: query, document, row, query_number."""
-    import ibis
-
-    pairs = shown.select("query", "document").distinct()
-    return engine.keep(
-        "documents",
-        pairs.mutate(
-            row=ibis.row_number().over(order_by=[pairs["query"], pairs.document]),
-            query_number=ibis.dense_rank().over(order_by=[pairs["query"]]),
-        ),
-    )
+EVENTS = "click_events"
+"""The signal that counts clicks where a row may have several."""
 
 
-def assemble(
-    engine: Engine,
-    shown: Any,
-    documents: Any,
-    *,
-    factors: tuple[str, ...],
-    features: Any | None,
-    feature_names: tuple[str, ...],
-    pairs: Any | None,
-    period_names: tuple[str, ...],
-    grades: Grades | None,
+@dataclass(frozen=True)
+class Shown:
+    """Collapsed rows out of the engine, sorted by list and position."""
+
+    lists: Integers
+    """[rows], the list of each row."""
+    rows: Integers
+    """[rows], the number of its document with its features."""
+    documents: Integers
+    """[rows], the number of its document, whatever its features."""
+    positions: Integers
+    clicks: Integers
+    signals: dict[str, Integers]
+    factors: tuple[Any, ...]
+    """For each bias factor the levels as an Arrow column of text."""
+    document_faults: Integers
+    """[rows], the fault of its document, 0 = none."""
+    impressions: Integers
+    """[lists]."""
+    queries: Strings
+    """[lists], the query of each list."""
+    periods: Integers | None
+    """[lists]."""
+
+    @classmethod
+    def of(cls, shown: Any, lists: Any, signals: Sequence[str], factors: int) -> Shown:
+        """The rows and lists as Arrow tables; the lists are numbered from 0."""
+        numbers, positions = _integers(shown, "list"), _integers(shown, "position")
+        order = np.lexsort((positions, numbers))
+        by_list = np.argsort(_integers(lists, "list"))
+        taken = {name: _integers(shown, name)[order] for name in ("row", "first", "clicks", "fault")}
+        counted = {name: _integers(shown, f"s{i}" if name != EVENTS else "events")[order] for i, name in enumerate(signals)}
+        return cls(
+            lists=numbers[order],
+            rows=taken["row"],
+            documents=taken["first"],
+            positions=positions[order],
+            clicks=taken["clicks"],
+            signals=counted,
+            factors=tuple(shown[f"f{i}"].take(order) for i in range(factors)),
+            document_faults=taken["fault"],
+            impressions=_integers(lists, "impressions")[by_list],
+            queries=np.array(lists["query"].to_pylist(), dtype=np.str_)[by_list],
+            periods=_integers(lists, "period")[by_list] if "period" in lists.column_names else None,
+        )
+
+    def list_faults(self) -> Integers:
+        """[lists], the fault that all pages of a list have: a document shown twice, or two at one position."""
+        faults = np.zeros(len(self.impressions), dtype=np.int64)
+        same = self.lists[1:] == self.lists[:-1]
+        faults[self.lists[1:][same & (self.positions[1:] == self.positions[:-1])]] = reasons.ONE_POSITION.code
+        order = np.lexsort((self.documents, self.lists))
+        lists, documents = self.lists[order], self.documents[order]
+        faults[lists[1:][(lists[1:] == lists[:-1]) & (documents[1:] == documents[:-1])]] = reasons.TWICE.code
+        return faults
+
+    def select(self, rows: Mask, lists: Mask) -> Shown:
+        """These rows of these lists, the lists numbered anew; rows of other lists go, too."""
+        import pyarrow
+
+        kept = rows & lists[self.lists]
+        places = np.flatnonzero(kept)
+        numbers = np.cumsum(lists) - 1
+        chosen = pyarrow.array(places)
+        return replace(
+            self,
+            lists=numbers[self.lists[kept]],
+            rows=self.rows[kept],
+            documents=self.documents[kept],
+            positions=self.positions[kept],
+            clicks=self.clicks[kept],
+            signals={name: totals[kept] for name, totals in self.signals.items()},
+            factors=tuple(column.take(chosen) for column in self.factors),
+            document_faults=self.document_faults[kept],
+            impressions=self.impressions[lists],
+            queries=self.queries[lists],
+            periods=None if self.periods is None else self.periods[lists],
+        )
+
+
+def raw_log(
+    shown: Shown, features: Floats, used: Integers, factors: Sequence[FactorColumn], period_names: tuple[str, ...]
 ) -> ClickLog:
-    """The log of collapsed rows; the features stay in a file of the engine's folder.
+    """The log with all values of its factors, before rare ones are merged.
 
-    Its order depends on the content alone: not on the order of the raw rows, and not on the engine.
+    `used` has the new number of each document, below 0 for those that are not shown.
     """
-    import ibis
-
-    pages = shown.select("page").distinct()
-    numbers = engine.keep("list_numbers", pages.mutate(list=ibis.row_number()))
-    of_factors = [f"f{i}" for i in range(len(factors))]
-    joined = shown.join(numbers, "page").join(documents, ["query", "document"])
-    # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
-    wanted = joined.select("list", "row", "clicks", *of_factors, position=joined.position.cast("int32"))
-    of_lists = joined.group_by("list").agg(
-        impressions=joined.impressions.max(),
-        query_number=joined.query_number.max(),
-        length=joined.count(),
-        **({"period": joined.period.max()} if period_names else {}),
-    )
-    shown_rows, lists = engine.fetch(wanted), engine.fetch(of_lists.order_by("list"))
-    positions = shown_rows["position"].to_numpy()
-    order = np.lexsort((positions, _integers(shown_rows, "list")))
-    log = ClickLog(
-        features=_matrix(engine, documents, features, len(feature_names)),
-        documents=_integers(shown_rows, "row")[order],
-        offsets=ragged.from_lengths(_integers(lists, "length")),
+    ids, queries = np.unique(shown.queries, return_inverse=True)
+    return ClickLog(
+        features=features,
+        documents=used[shown.rows],
+        offsets=ragged.from_lengths(np.bincount(shown.lists, minlength=len(shown.impressions))),
         factors=(
-            position_factor(positions[order]),
-            *(_factor(name, shown_rows[column], order) for name, column in zip(factors, of_factors, strict=True)),
+            position_factor(shown.positions),
+            *(_factor(factor, column) for factor, column in zip(factors, shown.factors, strict=True)),
         ),
-        impressions=_integers(lists, "impressions"),
-        clicks=_integers(shown_rows, "clicks")[order],
-        queries=_integers(lists, "query_number"),
-        query_ids=_queries(engine, documents),
-        feature_names=feature_names,
-        periods=_integers(lists, "period") if period_names else None,
+        impressions=shown.impressions,
+        clicks=shown.clicks,
+        queries=queries,
+        query_ids=ids,
+        feature_names=tuple(str(i) for i in range(features.shape[1])),
+        periods=shown.periods,
         period_names=period_names,
-        grades=grades,
+        signals=tuple(Signal(name, totals) for name, totals in shown.signals.items()),
     )
-    if pairs is not None:
-        log = _with_pairs(log, engine.fetch(pairs.join(numbers, "page").select("list", "first", "second", "both")))
-    return log.part(_canonical(log), ())
 
 
-def _canonical(log: ClickLog) -> Integers:
-    """The lists ordered by query, by period and then by a mix of what they show."""
-    mixed = np.zeros(len(log.documents), dtype=np.uint64)
-    for column in (log.documents, *(factor.values for factor in log.factors)):
-        mixed = _scrambled(mixed + column.astype(np.uint64))
-    signatures = np.add.reduceat(mixed, log.offsets[:-1]) if log.lists else mixed
-    periods = np.zeros_like(log.queries) if log.periods is None else log.periods
-    return np.lexsort((_scrambled(signatures), signatures, periods, log.queries))
+def with_pairs(log: ClickLog, table: Any) -> ClickLog:
+    """The log with the counts of documents clicked together, which come by list and two positions.
 
-
-def _scrambled(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The mixing step of SplitMix64."""
-    mixed = values + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    scrambled: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
-    return scrambled
-
-
-def _with_pairs(log: ClickLog, table: Any) -> ClickLog:
-    """The log with the counts of documents clicked together, which come by list and two positions."""
+    Pairs of lists or positions that are not in the log are left out.
+    """
     bounds = ragged.pair_offsets(log.offsets)
     counts = np.zeros(bounds[-1], dtype=np.int64)
     lists = _integers(table, "list")
+    inside = (lists >= 0) & (lists < log.lists)
     widest = np.int64(log.positions.max(initial=0) + 1)
     places = ragged.list_numbers(log.offsets) * widest + log.positions
-    first, second = (
-        np.searchsorted(places, lists * widest + _integers(table, name)) - log.offsets[lists]
-        for name in ("first", "second")
-    )
-    length = log.lengths[lists]
-    counts[bounds[lists] + first * length - first * (first + 1) // 2 + second - first - 1] = _integers(table, "both")
+    found = []
+    for name in ("first", "second"):
+        wanted = lists * widest + np.minimum(_integers(table, name), widest - 1)
+        place = np.searchsorted(places, wanted)
+        inside &= (place < len(places)) & (places[np.minimum(place, len(places) - 1)] == wanted)
+        found.append(place)
+    lists, first, second, both = (each[inside] for each in (lists, *found, _integers(table, "both")))
+    first, second, length = first - log.offsets[lists], second - log.offsets[lists], log.lengths[lists]
+    counts[bounds[lists] + first * length - first * (first + 1) // 2 + second - first - 1] = both
     return replace(log, pair_clicks=counts)
 
 
-def _matrix(engine: Engine, documents: Any, features: Any | None, count: int) -> Floats:
-    total = engine.count(documents)
-    if features is None or not count:
-        return np.zeros((total, 0), dtype=np.float32)
-    path = Path(engine.work) / "features.npy"
-    matrix: Floats = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(total, count))
-    if hasattr(os, "posix_fallocate"):
-        # A mapped file is full of holes, and filling one on a full disk would kill the process.
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-    keys = [key for key in ("query", "document") if key in features.columns]
-    names = [f"x{i}" for i in range(count)]
-    for batch in engine.batches(documents.join(features, keys).select("row", *names)):
-        rows = batch.column("row").to_numpy()
-        for number, name in enumerate(names):
-            matrix[rows, number] = batch.column(name).to_numpy(zero_copy_only=False)
-    return matrix
+def merged_levels(log: ClickLog, *, rare: int) -> tuple[ClickLog, list[FactorSummary]]:
+    """The log with the rare values of each categorical factor as one level, and what was merged.
+
+    A value is rare if fewer than `rare` impressions have it.
+    """
+    merged, summaries = [log.position], []
+    for factor in log.factors[1:]:
+        if factor.edges:
+            merged.append(factor)
+            summaries.append(FactorSummary(factor.name, len(factor.levels), 0, 0, factor.edges))
+            continue
+        pages = _pages_of_levels(log, factor)
+        present, common = pages > 0, pages >= max(rare, 1)
+        names = [name if often else OTHER for name, often in zip(factor.levels, common, strict=True)]
+        levels = ordered_levels({name for name, there in zip(names, present, strict=True) if there})
+        place = np.array([levels.index(name) if name in levels else 0 for name in names], dtype=np.int32)
+        merged.append(BiasFactor(factor.name, place[factor.values], tuple(levels)))
+        few = present & ~common
+        summaries.append(FactorSummary(factor.name, len(levels), int(few.sum()), int(pages[few].sum())))
+    return trusted(log, factors=tuple(merged)), summaries
 
 
-def _queries(engine: Engine, documents: Any) -> Strings:
-    texts = documents.select("query", "query_number").distinct()
-    size = engine.row(texts.aggregate(count=texts.count(), longest=texts["query"].length().max()))
-    if size["count"] * size["longest"] * 4 > MOST_QUERY_BYTES:
-        raise DataError(
-            f"{size['count']:,} queries of up to {size['longest']:,} characters are too much to keep as ids; "
-            "give a column with shorter ids of the queries"
-        )
-    return np.array(engine.fetch(texts.order_by("query_number"))["query"].to_pylist(), dtype=np.str_)
+def in_order(log: ClickLog) -> ClickLog:
+    """Equal lists summed up, in an order made from their content: not from raw rows, and not from the engine."""
+    log = log.collapse()
+    periods = () if log.periods is None else (log.periods,)
+    rows = (log.documents, *(factor.values for factor in log.factors))
+    return log.part(content_order(log.offsets, rows, (log.queries, *periods)), ())
 
 
-def _factor(name: str, column: Any, order: Integers) -> BiasFactor:
-    """A column of text as a bias factor with sorted levels, its rows in this order."""
+def _pages_of_levels(log: ClickLog, factor: BiasFactor) -> Integers:
+    """[levels], the impressions of lists that have each level, a list with two levels counting for both."""
+    cells = np.unique(ragged.list_numbers(log.offsets) * len(factor.levels) + factor.values)
+    lists, levels = np.divmod(cells, len(factor.levels))
+    return np.bincount(levels, log.impressions[lists], minlength=len(factor.levels)).astype(np.int64)
+
+
+def _factor(factor: FactorColumn, column: Any) -> BiasFactor:
+    """A column of text as a bias factor with its levels in order."""
     encoded = column.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    levels = sorted(texts)
+    levels = list(factor.levels) if factor.edges else ordered_levels(texts)
     place = {text: number for number, text in enumerate(levels)}
     numbers = np.array([place[text] for text in texts], dtype=np.int32)
-    return BiasFactor(name, numbers[encoded.indices.to_numpy()[order]], tuple(levels))
+    return BiasFactor(factor.name, numbers[encoded.indices.to_numpy()], tuple(levels), factor.edges)
 
 
 def _integers(table: Any, name: str) -> npt.NDArray[np.int64]:

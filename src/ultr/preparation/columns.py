@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
@@ -18,91 +18,157 @@ from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
 
 UBI = "ubi"
-READY_MADE = ("yandex", "sogou", "trec2014", UBI)
+READY_MADE = ("expedia", "sogou", "trec2014", "trivago", "yandex", UBI)
 """Mappings that are part of ultr."""
+ROLES = ("impression", "query", "document", "position", "click")
+"""Roles that are guessed where they are not named."""
+_NOT_IN_FILES = ("guessed",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The names of the columns; None or nothing is to be guessed, or not there."""
+    """The names of the columns; what is not named is guessed from usual names, or not there."""
 
-    impression: tuple[str, ...] = ()
-    """Column that tells one result page from another; several together if one does not."""
     query: str | None = None
+    """Column of the query."""
     document: str | None = None
+    """Column of the document, or of the list of documents of a page."""
     position: str | None = None
+    """Column of the position; a list of documents needs none."""
     click: str | None = None
+    """Column of the click: 0 or 1, a truth value, or a number of clicks; of a page also as 0100."""
+    impression: tuple[str, ...] = ()
+    """Column that tells one result page from another; several (a,b) if one does not, such as a search and its page."""
+    signals: Mapping[str, str] = field(default_factory=dict)
+    """Other signals as NAME=COLUMN, or NAME=COLUMN>=NUMBER for what counts from a threshold, such as seconds."""
+    user: str | None = None
+    """Column of the user or session, to find robots by and to leave out those with few pages."""
     time: str | None = None
-    """Time at which the page was shown."""
+    """Column of the time of the page: timestamps, dates, numbers, or text of these; no cause of bias."""
     label: str | None = None
-    """A judge's label of the document."""
+    """Column of a judge's grade of the document, to examine the log by; never trained on."""
     unjudged: tuple[str, ...] = ()
-    """Labels that say that there is none."""
+    """A label that says that there is none, such as -1."""
     factors: tuple[str, ...] = ()
-    """Columns that are causes of bias, beside the position."""
+    """Column that is a cause of bias beside the position; NAME:E1,E2,... cuts numbers at these edges."""
     features: tuple[str, ...] = ()
-    """Names, or patterns such as `bm25_*`."""
+    """Columns of features as a,b,c or by pattern as bm25_*; !NAME or !PATTERN leaves out."""
     separator: str = ","
-    """Between the documents of a page that is one text."""
-    positions_from: int = 1
-    """The number of the first position in the log."""
+    """Text between the documents of a page that is one text."""
+    positions_from: int | None = None
+    """Number of the first position in the log, by default 1."""
     guessed: tuple[str, ...] = ()
     """Roles that were guessed."""
 
-    def with_given(self, **given: Any) -> Columns:
-        """The same, with what is given in place of what was there; None is not given."""
-        return replace(self, **{name: value for name, value in given.items() if value not in (None, ())})
+    @property
+    def first_position(self) -> int:
+        """Number of the first position in the log."""
+        return 1 if self.positions_from is None else self.positions_from
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the bias factors beside the position, without their edges."""
+        return tuple(factor_column(each) for each in self.factors)
+
+    def found_in(self, names: Sequence[str], *, what: str) -> Columns:
+        """The columns as they are in a table with these names: checked, guessed where missing, patterns resolved."""
+        for name in self.used():
+            check_column(name, names, what=what)
+        found = self
+        for role in ROLES:
+            if not getattr(self, role) and (usual := guess(role, names, taken=found.used())):
+                value: Any = (usual,) if role == "impression" else usual
+                found = replace(found, guessed=(*found.guessed, role), **{role: value})
+        for role in ("query", "document", "click"):
+            if not getattr(found, role):
+                given = [each for each in ROLES if getattr(self, each)]
+                why = f", beside what is taken already ({', '.join(given)})" if given else ""
+                raise DataError(
+                    f"{what} has no column that looks like the {role}{why}; name it with --{role}"
+                    f"{', or give the table of clicks with --clicks-from' if role == 'click' else ''}, "
+                    f"one of: {listed(names)}"
+                )
+        return replace(found, features=expand(self.features, names, what=what, taken=found.used()))
 
     def without(self, role: str) -> Columns:
         """The same without a role that was guessed."""
         nothing: Any = () if role == "impression" else None
         return replace(self, guessed=tuple(each for each in self.guessed if each != role), **{role: nothing})
 
-    def found_in(self, names: Sequence[str], *, what: str) -> Columns:
-        """The columns as they are in a table with these names: checked, guessed where missing, patterns resolved."""
-        for name in self._given():
-            check_column(name, names, what=what)
-        found = self
-        for role in ("impression", "query", "document", "position", "click"):
-            if not getattr(self, role) and (usual := guess(role, names, taken=found._given())):
-                value: Any = (usual,) if role == "impression" else usual
-                found = replace(found, guessed=(*found.guessed, role), **{role: value})
-        for role in ("query", "document", "click"):
-            if not getattr(found, role):
-                raise DataError(
-                    f"{what} has no column that looks like the {role}; name it with --{role}, one of: {listed(names)}"
-                )
-        return replace(found, features=expand(self.features, names, what=what, taken=found._given()))
+    def used(self) -> list[str]:
+        """The columns that have a role, features aside."""
+        single = [self.query, self.document, self.position, self.click, self.user, self.time, self.label]
+        signals = [signal_column(text)[0] for text in self.signals.values()]
+        return [*self.impression, *(name for name in single if name is not None), *signals, *self.factor_names]
 
     def taken_along(self) -> tuple[str, ...]:
         """The columns that say more of a page than what was shown and clicked."""
-        return tuple(dict.fromkeys([*self.factors, *([self.time] if self.time else [])]))
+        return tuple(dict.fromkeys([*self.factor_names, *(name for name in (self.time, self.user) if name)]))
 
-    def _given(self) -> list[str]:
-        single = [self.query, self.document, self.position, self.click, self.time, self.label]
-        return [*self.impression, *(name for name in single if name is not None), *self.factors]
+
+def factor_column(text: str) -> str:
+    """The column of a bias factor, which edges may follow."""
+    return text.partition(":")[0]
+
+
+def factor_edges(text: str) -> tuple[float, ...]:
+    """The edges that are given with a bias factor, ascending; none if there are none.
+
+    >>> factor_edges("pixels:0,300.5,900"), factor_edges("device")
+    ((0.0, 300.5, 900.0), ())
+    """
+    _, given, edges = text.partition(":")
+    try:
+        found = tuple(float(each) for each in edges.split(",")) if given else ()
+    except ValueError as error:
+        raise OptionError(f"the edges of {text!r} must be numbers, such as pixels:0,300,600") from error
+    if any(later <= earlier for earlier, later in zip(found, found[1:], strict=False)):
+        raise OptionError(f"the edges of {text!r} must ascend")
+    return found
+
+
+def signal_column(text: str) -> tuple[str, float | None]:
+    """The column of a signal and the threshold from which it counts.
+
+    >>> signal_column("dwell>=30"), signal_column("booked")
+    (('dwell', 30.0), ('booked', None))
+    """
+    column, given, threshold = text.partition(">=")
+    try:
+        return column.strip(), float(threshold) if given else None
+    except ValueError as error:
+        raise OptionError(f"the threshold of the signal {text!r} must be a number") from error
 
 
 def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: Sequence[str] = ()) -> tuple[str, ...]:
     """The columns that names and patterns stand for, each once; a pattern leaves out those that are taken.
 
-    >>> expand(["age", "bm25_*"], ["bm25_title", "age", "bm25_body"], what="the log")
-    ('age', 'bm25_title', 'bm25_body')
+    >>> expand(["age", "bm25_*", "!*_body"], ["bm25_title", "age", "bm25_body"], what="the log")
+    ('age', 'bm25_title')
     """
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!") or pattern in names]
+    left_out = [pattern[1:] for pattern in patterns if pattern not in wanted]
+    free = [name for name in names if name not in taken]
     chosen: dict[str, None] = {}
-    for pattern in patterns:
-        free = [name for name in names if name not in taken]
+    for pattern in wanted or (["*"] if left_out else []):
         fitting = [pattern] if pattern in names else [name for name in free if fnmatchcase(name, pattern)]
         if not fitting:
             check_column(pattern, names, what=what)
         chosen |= dict.fromkeys(fitting)
+    for pattern in left_out:
+        fitting = [name for name in chosen if name == pattern or fnmatchcase(name, pattern)]
+        if not fitting and not any(fnmatchcase(name, pattern) for name in names):
+            check_column(pattern, names, what=what)
+        chosen = {name: None for name in chosen if name not in fitting}
     return tuple(chosen)
 
 
 def read_columns(name: str | Path) -> Columns:
     """The columns of a ready-made mapping or of a TOML file."""
     if str(name) == UBI:
-        return Columns(("impression",), "query", "document", "position", "click")
+        return Columns(
+            impression=("impression",), query="query", document="document", position="position", click="click"
+        )
     if str(name) in READY_MADE:
         return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text(), name)
     path = Path(name)
@@ -120,7 +186,7 @@ def _parsed(text: str, where: str | Path) -> Columns:
     try:
         content = tomllib.loads(text)
         for key in content:
-            checks.one_of("a key", key, [field.name for field in fields(Columns) if field.name != "guessed"])
+            checks.one_of("a key", key, [each.name for each in fields(Columns) if each.name not in _NOT_IN_FILES])
         if isinstance(impression := content.get("impression"), str):
             content["impression"] = [impression]
         if isinstance(unjudged := content.get("unjudged"), list):

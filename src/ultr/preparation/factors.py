@@ -1,18 +1,49 @@
-"""Bias factors: few enough values, and rare ones merged into one level."""
+"""Bias factors of a raw log: categories, or numbers in bins."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ultr.data.bias_factor import MOST_NUMBERS, OTHER, level_names, quantile_edges
 from ultr.errors import DataError
-from ultr.preparation import reasons
+from ultr.preparation import values
+from ultr.preparation.columns import factor_column, factor_edges
 from ultr.preparation.engine import Engine
 
-OTHER = "other"
-"""The level that rare values share."""
+MISSING = "missing"
+"""The level of a categorical bias factor where a row has no value of it."""
 MOST_LEVELS = 10_000
-"""A factor with more values than this, rare ones included, is an identifier by mistake."""
+"""A categorical factor with more values than this, rare ones included, is an identifier by mistake."""
+_SAMPLE = 10**6
+"""Values that quantiles are taken of, about; of more, each counts for several."""
+
+
+@dataclass(frozen=True)
+class FactorColumn:
+    """A column that is a cause of bias."""
+
+    name: str
+    edges: tuple[float, ...] = ()
+    """Bounds between the bins of a numeric factor; none = categorical."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of a numeric factor."""
+        return level_names(self.edges)
+
+    def level(self, column: Any) -> Any:
+        """The level of each row as text; null where a numeric factor has no value."""
+        import ibis
+
+        if not self.edges:
+            return values.text(column).fill_null(MISSING)
+        number = column if column.type().is_numeric() else values.as_text(column).try_cast("float64")
+        bins = [(number < edge, name) for edge, name in zip(self.edges, self.levels, strict=False)]
+        return ibis.cases((values.absent(column) | number.isnull(), ibis.null("string")), *bins, else_=self.levels[-1])
 
 
 @dataclass(frozen=True)
@@ -25,47 +56,45 @@ class FactorSummary:
     """Number of values that became the level `other`."""
     rare_impressions: int
     """Number of pages with them, a page with two of them counting twice."""
+    edges: tuple[float, ...] = ()
+    """Bounds between the bins of a numeric factor."""
 
 
-def check_levels(counts: dict[str, int]) -> None:
-    """Raise a `DataError` for a factor with far too many values."""
-    for name, count in counts.items():
-        if count > MOST_LEVELS:
-            raise DataError(
-                f"bias factor {name!r} has about {count:,} values, more than {MOST_LEVELS:,}; "
-                "give a column with few values such as the device, or round it first"
-            )
+def factor_columns(
+    engine: Engine, table: Any, factors: Sequence[str], *, known: Mapping[str, tuple[float, ...]] | None = None
+) -> tuple[FactorColumn, ...]:
+    """The kinds of these columns; `known` are the edges that a log has already, by name.
 
-
-def merge_rare(engine: Engine, shown: Any, names: tuple[str, ...], *, rare: int) -> tuple[Any, list[FactorSummary]]:
-    """Collapsed rows with the rare values of each factor as one, and what was merged.
-
-    A value is rare if fewer than `rare` impressions have it.
+    Numbers with many values are cut at the quantiles of all rows, unless edges are given with the name.
     """
-    import ibis
+    return tuple(_column(engine, table, each, (known or {}).get(factor_column(each))) for each in factors)
 
-    summaries = []
-    for number, name in enumerate(names):
-        column = f"f{number}"
-        fine = shown.filter(shown.fault == reasons.KEPT)
-        lists = fine.select("page", column, "impressions").distinct()
-        counts = lists.group_by(column).agg(pages=lists.impressions.sum().cast("int64"))
-        counts = engine.keep(f"levels_{number}", counts)
-        common = counts.filter(counts.pages >= rare)
-        found = engine.row(
-            counts.aggregate(
-                values=counts.count(),
-                common=(counts.pages >= rare).cast("int64").sum(),
-                named=((counts.pages >= rare) & (counts[column] == OTHER)).cast("int64").sum(),
-                pages=counts.pages.sum(where=counts.pages < rare),
-            )
+
+def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | None) -> FactorColumn:
+    name, edges = factor_column(factor), factor_edges(factor)
+    if known is not None or edges:
+        return FactorColumn(name, edges if known is None else known)
+    column = table[name]
+    kind = column.type()
+    if kind.is_array():
+        return FactorColumn(name)
+    count = int(engine.row(table.aggregate(values=column.approx_nunique()))["values"] or 0)
+    if count > MOST_NUMBERS and (kind.is_floating() or kind.is_decimal()):
+        return FactorColumn(name, _edges(engine, column))
+    if count > MOST_LEVELS:
+        raise DataError(
+            f"bias factor {name!r} has about {count:,} values, more than {MOST_LEVELS:,}; give a column with few "
+            f"values such as the device, or edges to cut numbers at, such as {name}:100,200,400"
         )
-        few = int(found["values"]) - int(found["common"] or 0)
-        levels = int(found["common"] or 0) + (1 if few and not found["named"] else 0)
-        summaries.append(FactorSummary(name, levels, few, int(found["pages"] or 0)))
-        if few:
-            marked = common.select(level=common[column], common=ibis.literal(value=True))
-            joined = shown.left_join(marked, shown[column] == marked.level)
-            merged = ibis.ifelse(joined.common.fill_null(False), joined[column], ibis.literal(OTHER))
-            shown = joined.mutate(**{column: merged}).select(*shown.columns)
-    return shown, summaries
+    return FactorColumn(name)
+
+
+def _edges(engine: Engine, column: Any) -> tuple[float, ...]:
+    """Quantiles of a column of numbers, from how often each value occurs: the same in every engine."""
+    counts = column.cast("float64").name("value").as_table()
+    counts = counts.filter(counts.value.notnull(), ~counts.value.isnan(), ~counts.value.isinf())
+    found = engine.fetch(counts.group_by("value").agg(rows=counts.count().cast("int64")))
+    numbers, rows = (found[name].to_numpy() for name in ("value", "rows"))
+    order = np.argsort(numbers)
+    scale = max(int(rows.sum()) // _SAMPLE, 1)
+    return quantile_edges(np.repeat(numbers[order], -(-rows[order] // scale)))

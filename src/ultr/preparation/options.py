@@ -2,102 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ultr import checks
 from ultr.data.grades import written
+from ultr.data.signal import CLICK
 from ultr.errors import OptionError
-from ultr.preparation.columns import UBI, Columns, read_columns
+from ultr.preparation.columns import UBI, Columns, factor_edges, read_columns, signal_column
 from ultr.preparation.engine import DUCKDB, check_memory
+from ultr.preparation.robots import RobotRules
 
-MEMORY = "4GB"
-RARE = 100
-PERIODS = 10
+DAY = "day"
 MOST_PERIODS = 1_000
+_LISTS = ("factors", "features", "impression", "unjudged")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of `prepare` and `read_log`; columns that are not named are guessed from usual names."""
+class Options(Columns):
+    """The options of `prepare` and `read_log`: names of columns, and how they are read."""
 
-    query: str | None = None
-    document: str | None = None
-    position: str | None = None
-    click: str | None = None
-    impression: str | Sequence[str] | None = None
-    """Column that tells one result page from another; several together if one does not."""
-    time: str | None = None
-    """Time of the page: timestamps, dates, numbers, or text of these; a page's time is the smallest of its rows.
-
-    Not a cause of bias: the same list in two periods of time is two rows of the log, which can then be split by time.
-    """
-    periods: int = PERIODS
-    """Number of periods that the time is cut into, with about as many pages each."""
-    label: str | None = None
-    """A judge's label of the document, as a number or a text; to examine the log by, never to train on."""
-    unjudged: Sequence[object] = ()
-    """Labels that say that there is none, such as `-1`."""
-    factors: Sequence[str] = ()
-    """Columns that are causes of bias, beside the position."""
-    features: Sequence[str] = ()
-    """Columns of features, by name or by pattern such as `bm25_*`."""
-    features_from: Any = None
-    """A second table with the features, joined by query and document."""
     columns: str | Path | None = None
-    """A TOML file with the names, or yandex, sogou, trec2014 or ubi; what is named beside it counts more."""
-    positions_from: int | None = None
-    """The number of the first position in the log, by default 1."""
-    engine: str = DUCKDB
-    """`duckdb`, `spark`, or the connection string of another Ibis back end."""
-    memory: str = MEMORY
-    """Memory that the engine may use before it spills to disk."""
-    rare: int = RARE
-    """A value of a bias factor with fewer impressions than this becomes the level `other`."""
+    """A TOML file with names of columns, or one of expedia, sogou, trec2014, trivago, yandex, ubi; what is named
+    beside it counts more."""
+    features_from: Any = None
+    """A second table with the features, joined by query and document, or by document."""
+    clicks_from: Any = None
+    """A table of events, joined to what was shown; see `events`."""
+    events: Mapping[str, Any] = field(default_factory=dict)
+    """How the table of events is joined: the fields of `EventsSpec`, such as `action` and `document`."""
+    periods: int | str = 10
+    """Parts that the time is cut into, with about as many pages each; or day, which a log needs that is to grow."""
+    rare: int = 100
+    """A value of a bias factor with fewer impressions becomes the level `other`."""
+    fewest_pages: int = 1
+    """A query with fewer pages is put aside."""
+    fewest_user_pages: int = 1
+    """A user or session with fewer pages is put aside."""
+    drop_robots: bool = False
+    """Put pages and users aside that click like robots."""
+    robots: RobotRules = field(default_factory=RobotRules)
+    """From when on pages and users count as robots."""
     pairs: bool = False
-    """Also count which documents were clicked together, which `PairDebias` needs."""
+    """Also count which documents were clicked together, which pair-debias needs."""
     strict: bool = False
-    """Stop at the first row that would be put aside."""
+    """Stop where a row would be put aside."""
+    engine: str = DUCKDB
+    """duckdb, spark, or the connection string of another Ibis back end such as postgres://user@host/database."""
+    memory: str = "4GB"
+    """Memory that the engine may use before it spills to disk."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Options:
+    def of(cls, given: Mapping[str, Any]) -> Options:
         """Checked options; an unknown name is an `OptionError` that lists them all."""
+        known = [each.name for each in fields(cls) if each.name != "guessed"]
         for name in given:
-            checks.one_of("an option of a preparation", name, [field.name for field in fields(cls)])
-        options = cls(**given)
-        checks.integer("rare", options.rare, at_least=0)
-        if checks.integer("periods", options.periods, at_least=2) > MOST_PERIODS:
-            raise OptionError(f"periods must be at most {MOST_PERIODS:,}, got {options.periods:,}")
-        check_memory(options.memory)
-        if options.positions_from is not None:
-            checks.integer("positions_from", options.positions_from, at_least=0)
-        for name in ("factors", "features"):
-            value = getattr(options, name)
-            if value is None or isinstance(value, str) or not all(isinstance(each, str) for each in value):
-                raise OptionError(f"{name} must be a list of columns, got {value!r}")
-        if isinstance(options.unjudged, str):
-            raise OptionError(f"unjudged must be a list of labels, got the text {options.unjudged!r}")
-        factors = [*options.factors]
-        if len(set(factors)) < len(factors):
-            raise OptionError(f"a bias factor is given twice: {', '.join(factors)}")
-        if "position" in factors:
-            raise OptionError("the position is a bias factor in any case; leave it out of the factors")
+            checks.one_of("an option of a preparation", name, known)
+        plain = dict(given)
+        if isinstance(impression := plain.get("impression"), str):
+            plain["impression"] = (impression,)
+        for name in _LISTS:
+            plain[name] = _listed(name, plain[name]) if name in plain else ()
+        plain["unjudged"] = tuple(written(each) for each in plain["unjudged"])
+        named = Columns() if plain.get("columns") is None else read_columns(plain["columns"])
+        from_file = {each.name: getattr(named, each.name) for each in fields(Columns)}
+        beside = {name: value for name, value in plain.items() if value not in (None, (), {})}
+        options = cls(**(from_file | beside))
+        options._check()
         return options
+
+    def _check(self) -> None:
+        checks.integer("rare", self.rare, at_least=0)
+        for name in ("fewest_pages", "fewest_user_pages"):
+            checks.integer(name, getattr(self, name), at_least=1)
+        if self.periods != DAY and checks.integer("periods", self.periods, at_least=2) > MOST_PERIODS:
+            raise OptionError(f"periods must be at most {MOST_PERIODS:,}, got {self.periods:,}")
+        check_memory(self.memory)
+        if self.positions_from is not None:
+            checks.integer("positions_from", self.positions_from, at_least=0)
+        names = self.factor_names
+        if len(set(names)) < len(names):
+            raise OptionError(f"a bias factor is given twice: {', '.join(names)}")
+        if "position" in names:
+            raise OptionError("the position is a bias factor in any case; leave it out of the factors")
+        for each in self.factors:
+            factor_edges(each)
+        if CLICK in self.signals:
+            raise OptionError("the signal 'click' is there in any case; name its column with --click")
+        for text in self.signals.values():
+            signal_column(text)
+        if self.fewest_user_pages > 1 and self.user is None:
+            raise OptionError("fewest_user_pages needs the column of the user or session; name it with --user")
+        self.robots.check()
 
     @property
     def ubi(self) -> bool:
         """True if the log is one of OpenSearch's User Behavior Insights."""
         return str(self.columns) == UBI
 
-    def named(self) -> Columns:
-        """The columns as far as they are named."""
-        single = ("query", "document", "position", "click", "time", "label", "positions_from")
-        return (Columns() if self.columns is None else read_columns(self.columns)).with_given(
-            **{name: getattr(self, name) for name in single},
-            impression=(self.impression,) if isinstance(self.impression, str) else tuple(self.impression or ()),
-            unjudged=tuple(written(each) for each in self.unjudged),
-            factors=tuple(self.factors),
-            features=tuple(self.features),
-        )
+    @property
+    def by_day(self) -> bool:
+        """True if periods are days, so that days can be added."""
+        return self.time is not None and self.periods == DAY
+
+    def roles(self) -> Columns:
+        """The names of columns alone."""
+        return Columns(**{each.name: getattr(self, each.name) for each in fields(Columns)})
+
+
+def _listed(name: str, value: object) -> tuple[Any, ...]:
+    what = "labels" if name == "unjudged" else "columns"
+    if isinstance(value, str) and name == "unjudged":
+        raise OptionError(f"unjudged must be a list of labels, got the text {value!r}")
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, str)
+        or (name != "unjudged" and not all(isinstance(each, str) for each in value))
+    ):
+        raise OptionError(f"{name} must be a list of {what}, got {value!r}")
+    return tuple(value)

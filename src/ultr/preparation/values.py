@@ -1,0 +1,121 @@
+"""Values of columns as text and as numbers, alike in every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LARGEST = 3.4028234663852886e38
+"""The largest finite float32."""
+_ABSENT = ("", "nan", "na", "n/a", "null")
+"""Texts that stand for a number that is missing, as they do in the CSV files of judged lists."""
+_FAR = 2**40
+_YES, _NO = ("true", "t", "yes"), ("false", "f", "no")
+
+
+def text(column: Any) -> Any:
+    """A column as text; null where there is nothing in it."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_floating():
+        whole = column.try_cast("int64")
+        written = ibis.ifelse(whole.cast("float64") == column.cast("float64"), whole.cast("string"), as_text(column))
+        return ibis.ifelse(column.isnan(), ibis.null("string"), written)
+    written = as_text(column)
+    return ibis.ifelse(written.strip() == "", ibis.null("string"), written) if kind.is_string() else written
+
+
+def number(column: Any) -> Any:
+    """A column as float32; null where it is missing or no finite number."""
+    import ibis
+
+    value = column.cast("int8") if column.type().is_boolean() else column
+    narrow = (value if value.type().is_numeric() else as_text(value).try_cast("float64")).try_cast("float32")
+    # NaN lies outside this range too: engines order it after all numbers. Adding 0 makes -0 and 0 the same.
+    return ibis.ifelse(narrow.between(-_LARGEST, _LARGEST), narrow + ibis.literal(0, "float32"), ibis.null("float32"))
+
+
+def no_number(column: Any) -> Any:
+    """True where a column has a value that is no finite number; one that is missing (NULL, NaN) is none."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_integer() or kind.is_boolean():
+        return ibis.literal(value=False)
+    present = column.notnull()
+    if kind.is_floating():
+        present = present & ~column.isnan()
+    elif not kind.is_numeric():
+        present = present & ~as_text(column).strip().lower().isin(_ABSENT)
+    return present & number(column).isnull()
+
+
+def label(column: Any, unjudged: tuple[str, ...]) -> Any:
+    """A judge's label as text, whole numbers without a point as `grades.written` has it; null where there is none."""
+    import ibis
+
+    given = text(column).strip()
+    given = ibis.ifelse(given.re_search(r"^[-+]?[0-9]+[.]0*$"), given.re_extract(r"^([^.]*)", 1), given)
+    return ibis.ifelse((given.lower() == "nan") | given.isin(unjudged), ibis.null("string"), given)
+
+
+def count(column: Any, *, null_is_zero: bool = False) -> Any:
+    """A number of clicks or of another signal, from 0; null where it is none."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_boolean():
+        found = column.cast("int64")
+    elif kind.is_numeric():
+        whole = column.try_cast("int64")
+        found = ibis.ifelse((whole >= 0) & (whole.cast("float64") == column.cast("float64")), whole, ibis.null("int64"))
+    else:
+        written = as_text(column).strip().lower()
+        value = written.try_cast("float64")
+        whole = value.try_cast("int64")
+        found = ibis.cases(
+            (written.isin(_YES), 1),
+            (written.isin(_NO), 0),
+            ((whole >= 0) & (whole.cast("float64") == value), whole),
+            else_=ibis.null("int64"),
+        )
+    if null_is_zero:
+        found = ibis.ifelse(absent(column), ibis.literal(0, "int64"), found)
+    return found.cast("int64")
+
+
+def reached(column: Any, threshold: float) -> Any:
+    """1 where a number reaches a threshold, 0 where it does not or is missing; null where it is no number."""
+    import ibis
+
+    value = column if column.type().is_numeric() else as_text(column).try_cast("float64")
+    return ibis.cases((absent(column), 0), (value >= threshold, 1), (value < threshold, 0), else_=ibis.null("int64"))
+
+
+def absent(column: Any) -> Any:
+    """True where there is no value."""
+    kind = column.type()
+    if kind.is_floating():
+        return column.isnull() | column.isnan()
+    if kind.is_string():
+        return column.isnull() | column.strip().lower().isin(_ABSENT)
+    return column.isnull()
+
+
+def position(column: Any, first: int) -> Any:
+    """A position from 1, where the log counts from `first`; null where it is no integer."""
+    import ibis
+
+    shift = 1 - first
+    if column.type().is_integer():
+        # Far enough to be a fault, near enough not to overflow.
+        bounded = column.clip(upper=_FAR) if column.type().is_unsigned_integer() else column.clip(-_FAR, _FAR)
+        return bounded.cast("int64") + shift
+    value = column if column.type().is_numeric() else as_text(column).try_cast("float64")
+    whole = value.try_cast("int64")
+    return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole + shift, ibis.null("int64"))
+
+
+def as_text(column: Any) -> Any:
+    """A column as text, as the engine writes it."""
+    return column if column.type().is_string() else column.cast("string")
