@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ultr.data.bias_factor import OTHER
 from ultr.errors import DataError
 from ultr.preparation import reasons
 from ultr.preparation.engine import Engine
 
-OTHER = "other"
-"""The level that rare values share."""
 MOST_LEVELS = 10_000
 """A factor with more values than this, rare ones included, is an identifier by mistake."""
 
