@@ -86,12 +86,8 @@ def test_a_ranker_trained_on_labels_does_not_predict_clicks(small: Splits, small
         click_fit(ranker, small_log)
 
 
-def test_a_log_with_other_features_or_levels_is_refused(small_log: ClickLog) -> None:
+def test_a_log_with_other_features_is_refused(small_log: ClickLog) -> None:
     ranker = ClickBaseline(relevance=MLP(hidden=(16,), steps=5)).fit(small_log)
     fewer = replace(small_log, features=small_log.features[:, :9], feature_names=small_log.feature_names[:9])
-    renamed = replace(small_log, factors=(replace(small_log.factors[0], levels=tuple("abcdefghij")),))
-    for log in (fewer, renamed):
-        with pytest.raises(DataError, match="other features, bias factors or levels"):
-            click_fit(ranker, log)
-    with pytest.raises(DataError, match="bias factors and levels of the training log"):
-        ClickBaseline(relevance=MLP(hidden=(16,), steps=5)).fit(small_log, validation=renamed)
+    with pytest.raises(DataError, match="the log has other features than the one that the ranker was trained on"):
+        click_fit(ranker, fewer)

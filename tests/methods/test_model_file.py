@@ -42,7 +42,9 @@ def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -
     assert manifest["provenance"]["data"][0]["fingerprint"] == small_log.fingerprint()
     assert set(manifest["versions"]) == {"ultr", "torch", "numpy", "python", "threads", "processes"}
     positions = [str(i + 1) for i in range(10)]
-    assert manifest["factors"] == [{"name": "position", "levels": positions, "column": 0, "by_page": False}]
+    assert manifest["factors"] == [
+        {"name": "position", "levels": positions, "column": 0, "by_page": False, "edges": [], "usual": 0}
+    ]
 
 
 def test_everybody_may_read_the_model(model: Path) -> None:

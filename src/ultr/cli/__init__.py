@@ -78,7 +78,7 @@ def _options(
 def main() -> None:
     """Run the command line; what a user can mend ends in one sentence and exit code 2."""
     warnings.showwarning = _show_warning
-    warnings.simplefilter("always", UltrWarning)
+    warnings.simplefilter("default", UltrWarning)
     try:
         sys.exit(app(standalone_mode=False))
     except typer.Abort:

@@ -143,7 +143,7 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
 
 def _read_log(models: list[Model], path: str) -> ClickLog:
     from ultr.data.click_log import ClickLog
-    from ultr.methods.factors import same_levels
+    from ultr.methods.known_levels import check_factors
 
     log = ClickLog.load(path)
     if not log.clicks.any():
@@ -151,8 +151,11 @@ def _read_log(models: list[Model], path: str) -> ClickLog:
     for model in models:
         if tuple(model.manifest.feature_names) != log.feature_names:
             raise DataError(f"{path} has other features than {model.name}; give the log of its training")
-        if model.ranker.factors and not same_levels(log, model.ranker.factors):
-            raise DataError(f"{path} has other bias factors or levels than {model.name}; give the log of its training")
+        learned = [factor for factor in model.ranker.factors if factor.name in model.ranker.learned_factors]
+        try:
+            check_factors(log, learned)
+        except DataError as error:
+            raise DataError(f"{path} does not fit {model.name}: {error}") from error
     return log
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
-from ultr.data.bias_factor import BiasFactor, categorical_factor, position_factor
+from ultr.data.bias_factor import BiasFactor, factor_of, position_factor
 from ultr.data.cells import Cells
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
@@ -125,7 +125,8 @@ class ClickLog:
 
         Each list `i` shows the rows `documents[offsets[i]:offsets[i + 1]]` of `features`. `clicks`, `positions`
         (from 1; by default the order within the list) and any further bias factor, given by its name, have one
-        value for each of these; `impressions` (by default 1) and `queries` (by default a new one for each list)
+        value for each of these; more than 100 different numbers are kept in bins (see `numeric_factor`, which may be
+        given in their place). `impressions` (by default 1) and `queries` (by default a new one for each list)
         have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
         then be one impression, or several with the same clicks. `periods` have one value for each list, anything
         that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`. `signals`
@@ -154,7 +155,9 @@ class ClickLog:
             if places.shape != shown.shape:
                 raise DataError(f"{len(shown)} shown documents, but {len(places)} positions")
         counted = {name: np.asarray(values) for name, values in (signals or {}).items()}
-        for name, values in {"clicks": clicks, **counted, **factors}.items():
+        made = {name: factor_of(name, values) for name, values in factors.items()}
+        levels = {name: factor.values for name, factor in made.items()}
+        for name, values in {"clicks": clicks, **counted, **levels}.items():
             if np.asarray(values).shape != shown.shape:
                 raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
@@ -170,7 +173,7 @@ class ClickLog:
             offsets=bounds,
             factors=(
                 position_factor(places[order]),
-                *(categorical_factor(name, np.asarray(values)[order]) for name, values in factors.items()),
+                *(replace(factor, values=factor.values[order]) for factor in made.values()),
             ),
             impressions=np.asarray(np.ones(lists) if impressions is None else impressions, dtype=np.int64),
             clicks=np.asarray(clicks, dtype=np.int64)[order],

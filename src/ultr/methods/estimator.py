@@ -22,7 +22,8 @@ from ultr.data.missing_values import in_words, missing_shares
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
-from ultr.methods.factors import Factor, factors_of, same_levels
+from ultr.methods.factors import Factor, factors_of
+from ultr.methods.known_levels import check_factors, known_levels
 from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
@@ -286,8 +287,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
             counts = f"{len(validation.feature_names)} and {len(data.feature_names)}"
             raise DataError(f"the validation data must have the same features as the training data, got {counts}")
         if isinstance(validation, ClickLog):
-            if not same_levels(validation, factors_of(data)):
-                raise DataError("the validation log must have the bias factors and levels of the training log")
+            check_factors(validation, [factor for factor in factors_of(data) if self.learns(factor)])
             if not validation.clicks.any():
                 raise DataError(
                     "the validation log has no click, so it cannot choose weights; hold out more of the log"
@@ -327,7 +327,10 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if isinstance(validation, ClickLog):
             same = validation.features is data.features
             shared = inputs if same else Inputs(validation.features, inputs.preprocessing)
-            return ClickValidation(self.training_lists(validation, shared))
+            factors = factors_of(data)
+            learned = [factor.name for factor in factors if self.learns(factor)]
+            levels = known_levels(validation, factors, learned=learned)
+            return ClickValidation(replace(self.training_lists(validation, shared), factors=levels))
         return None
 
     def _observer(self, *, progress: bool | Observer) -> Observer | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ultr.arrays import Integers
 from ultr.data import ragged
+from ultr.data.bias_factor import check_edges
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.errors import DataError
 
 POSITION = "position"
 
@@ -27,6 +29,15 @@ class Factor:
 
     What such a factor adds to all logits of a list cancels in a softmax over the list, so no list-wise loss tells it.
     """
+    edges: tuple[float, ...] = ()
+    """Bounds between the levels of a numeric factor; see `BiasFactor`."""
+    usual: int = field(default=0, compare=False)
+    """The level that was shown most often in training; it stands in for levels that were not there."""
+
+    def __post_init__(self) -> None:
+        check_edges(self.name, self.levels, self.edges)
+        if not 0 <= self.usual < len(self.levels):
+            raise DataError(f"the usual level of bias factor {self.name!r} must be one of {len(self.levels)}")
 
 
 def factors_of(data: ClickLog | JudgedLists) -> tuple[Factor, ...]:
@@ -34,15 +45,16 @@ def factors_of(data: ClickLog | JudgedLists) -> tuple[Factor, ...]:
     if isinstance(data, JudgedLists):
         return ()
     return tuple(
-        Factor(factor.name, factor.levels, column, by_page=column > 0 and _same_in_lists(factor.values, data.offsets))
+        Factor(
+            factor.name,
+            factor.levels,
+            column,
+            by_page=column > 0 and _same_in_lists(factor.values, data.offsets),
+            edges=factor.edges,
+            usual=int(data.totals(factor).impressions.argmax()),
+        )
         for column, factor in enumerate(data.factors)
     )
-
-
-def same_levels(data: ClickLog | JudgedLists, factors: tuple[Factor, ...]) -> bool:
-    """True if a log has exactly these bias factors and levels."""
-    given = data.factors if isinstance(data, ClickLog) else ()
-    return [(factor.name, factor.levels) for factor in given] == [(factor.name, factor.levels) for factor in factors]
 
 
 def _same_in_lists(values: Integers, offsets: Integers) -> bool:

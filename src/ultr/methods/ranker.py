@@ -21,7 +21,8 @@ from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, OptionError
-from ultr.methods.factors import Factor, same_levels
+from ultr.methods.factors import Factor
+from ultr.methods.known_levels import known_levels
 from ultr.methods.origin import Origin
 from ultr.relevance.inputs import Inputs, all_documents
 from ultr.relevance.preprocessing import Preprocessing
@@ -184,9 +185,10 @@ class Ranker(Generic[ObjectiveT]):
             raise OptionError(
                 f"a ranker by the method {self.method} does not model clicks, so there is nothing to compare with a log"
             )
-        if log.feature_names != self.feature_names or not same_levels(log, self.factors):
-            raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
-        lists = TrainingLists.of_log(log, self.inputs(log.features))
+        if log.feature_names != self.feature_names:
+            raise DataError("the log has other features than the one that the ranker was trained on")
+        levels = known_levels(log, self.factors, learned=self.learned_factors)
+        lists = replace(TrainingLists.of_log(log, self.inputs(log.features)), factors=levels)
         predictions: Doubles = gathering.new_array(len(log.documents), np.float64)
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
