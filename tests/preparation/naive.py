@@ -21,12 +21,13 @@ Key = tuple[str, int, tuple[tuple[int, str, str], ...]]
 
 @dataclass
 class Naive:
-    """Impressions, clicks and pairs clicked together by shown list and period; rows put aside, and empty pages."""
+    """Impressions, clicks and pairs clicked together by shown list and period; rows put aside or repeated, and empty pages."""
 
     impressions: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     clicks: dict[tuple[Key, int], int] = field(default_factory=lambda: defaultdict(int))
     pairs: dict[tuple[Key, int, int], int] = field(default_factory=lambda: defaultdict(int))
     aside: int = 0
+    repeated: int = 0
     empty: int = 0
 
 
@@ -42,6 +43,10 @@ def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
     """With `periods`, the rows have a time as well."""
     pages: dict[int, list[Row]] = defaultdict(list)
     result = Naive()
+    # A log that says 0 nowhere says nothing where there was no click.
+    said = [row["click"] for row in rows]
+    if None in said and 0 not in said:
+        rows = [row | {"click": row["click"] or 0} for row in rows]
     for row in rows:
         if row["impression"] is None:
             result.aside += 1
@@ -50,7 +55,9 @@ def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
     kept = []
     times = []
     for page in pages.values():
-        fine = [row for row in page if row["document"] is not None and row["click"] in (0, 1)]
+        fine = [row for row in page if row["document"] is not None and row["click"] is not None and row["click"] >= 0]
+        given = len(fine)
+        fine = list({tuple(row.items()): row for row in fine}.values())
         trusted = all(row["query"] and row["position"] is not None and row["position"] >= 1 for row in page)
         trusted = trusted and len({row["query"] for row in fine}) <= 1
         if periods:
@@ -58,7 +65,8 @@ def collapsed(rows: list[Row], *, rare: int, periods: int = 0) -> Naive:
             times += [min(row["time"] for row in page)] if trusted and fine else []
         for name in ("position", "document"):
             trusted = trusted and len({row[name] for row in fine}) == len(fine)
-        result.aside += len(page) - (len(fine) if trusted else 0)
+        result.aside += len(page) - (given if trusted else 0)
+        result.repeated += given - len(fine) if trusted else 0
         if trusted and fine:
             time = min(row["time"] for row in page) if periods else None
             kept.append([row | {"device": row["device"] or "missing", "time": time} for row in fine])
@@ -89,7 +97,11 @@ def read_back(log: ClickLog, folder: Path) -> Naive:
     names = parquet.read_table(folder / "documents.parquet").to_pylist()
     assert [row["row"] for row in names] == list(range(len(log.features)))
     summary = json.loads((folder / "summary.json").read_text())
-    result = Naive(aside=parquet.read_metadata(folder / "rejected.parquet").num_rows, empty=summary["empty_pages"])
+    result = Naive(
+        aside=parquet.read_metadata(folder / "rejected.parquet").num_rows,
+        repeated=summary["rows"].get("repeated", 0),
+        empty=summary["empty_pages"],
+    )
     pairs = iter([] if log.pair_clicks is None else log.pair_clicks.tolist())
     device = log.factors[1]
     assert not len(log.offsets) or ragged.list_numbers(log.offsets).max() == log.lists - 1

@@ -84,7 +84,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
         "query": [None, "", "b"],
         "document": [None, "x"],
         "position": [None, 0, 1, 2],
-        "click": [None, 2],
+        "click": [None, 2, -1],
         "device": ["watch"],
     }
     for _ in range(draw(st.integers(0, 8))):
@@ -105,12 +105,14 @@ def test_a_log_collapses_as_it_does_by_hand(rows: list[Row], rare: int) -> None:
         assert read_back(prepared.log, out) == expected
         summary = prepared.summary
         assert (summary.rows.read, summary.rows.aside) == (len(rows), expected.aside)
+        assert summary.rows.repeated == expected.repeated
         assert summary.pages.read == len({row["impression"] for row in rows} - {None})
         assert summary.pages.kept == sum(expected.impressions.values())
-        assert summary.clicks.read == sum(row["click"] == 1 for row in rows)
+        assert summary.clicks.read == sum((row["click"] or 0) > 0 for row in rows)
+        assert summary.several_clicks == sum((row["click"] or 0) > 1 for row in rows)
         assert summary.clicks.kept == sum(expected.clicks.values())
         rejected = parquet.read_table(out / "rejected.parquet").to_pylist()
-        assert summary.clicks.aside == sum(row["click"] == "1" for row in rejected)
+        assert summary.clicks.aside == sum(row["click"] in ("1", "2") for row in rejected)
 
 
 def test_the_order_of_the_rows_does_not_matter(tmp_path: Path) -> None:
@@ -139,8 +141,8 @@ FAULTS = [
     ("same document twice on a page", spoiled(0, document="y"), 3),
     ("no impression id", spoiled(0, impression=None), 1),
     ("no document", spoiled(0, document=None), 1),
-    ("click not 0 or 1", spoiled(0, click=2), 1),
-    ("click not 0 or 1", spoiled(0, click=None), 1),
+    ("click is no number of clicks", spoiled(0, click=-1), 1),
+    ("click is no number of clicks", spoiled(0, click=None), 1),
 ]
 
 
@@ -168,7 +170,7 @@ def test_what_was_given_stands_beside_the_reason(tmp_path: Path) -> None:
     prepare(pyarrow.Table.from_pylist(texts), tmp_path / "log")
     rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
     assert {row["position"] for row in rejected if row["reason"] == "no position"} == {"top", "2", "3"}
-    assert [row["click"] for row in rejected if row["reason"] == "click not 0 or 1"] == ["often"]
+    assert [row["click"] for row in rejected if row["reason"] == "click is no number of clicks"] == ["often"]
 
 
 def test_a_row_that_is_there_twice_is_a_document_shown_twice(tmp_path: Path) -> None:
@@ -402,8 +404,8 @@ def test_a_log_without_features_is_saved_and_loaded_but_not_trained_on(tmp_path:
 
 
 def test_rows_put_aside_are_a_warning_without_a_folder() -> None:
-    _, said = read_with_warning(frame(spoiled(0, click=2)))
-    assert said == "1 of 8 rows were put aside (click not 0 or 1: 1); ultr.prepare keeps them in a file"
+    _, said = read_with_warning(frame(spoiled(0, click=-1)))
+    assert said == "1 of 8 rows were put aside (click is no number of clicks: 1); ultr.prepare keeps them in a file"
 
 
 def test_positions_may_start_at_zero() -> None:

@@ -129,8 +129,10 @@ def _print_summary(summary: Summary, out: Path) -> None:
             for each in summary.reasons
         ]
         output.print_table(table, title=f"the rows are in {out / 'rejected.parquet'}")
-    if summary.clicks_elsewhere:
-        typer.echo(f"{summary.clicks_elsewhere:,} clicks are on documents that were not shown, and are left out\n")
+    if summary.elsewhere:
+        typer.echo(
+            f"{sum(summary.elsewhere.values()):,} clicks are on documents that were not shown, and are left out\n"
+        )
     if summary.factors:
         table = [
             {
@@ -156,8 +158,6 @@ def _facts(summary: Summary) -> Iterator[str]:
     )
     if summary.missing:
         yield in_words(summary.missing, summary.features)
-    if summary.known_in_part:
-        yield f"{summary.known_in_part:,} documents have a feature in some of their rows only; it counts for all rows"
     yield f"{summary.empty_pages:,} of {summary.pages.kept:,} pages have no click"
     if not summary.features:
         yield "without features it can be examined, but not trained on; give --features or --features-from to train"

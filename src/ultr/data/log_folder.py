@@ -54,7 +54,10 @@ def write_log(log: ClickLog, folder: Path) -> None:
     arrays = {name: getattr(log, name) for name in ARRAYS}
     arrays |= {f"factor-{number}": factor.values for number, factor in enumerate(log.factors)}
     for name, array in (arrays | log.optional()).items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        path = folder / f"{name}.npy"
+        # What was made in its place is there already.
+        if not (isinstance(array, np.memmap) and array.filename is not None and Path(array.filename) == path.resolve()):
+            np.save(path, array, allow_pickle=False)
     manifest = LogManifest(
         format=FORMAT,
         factors=tuple(Levels(name=each.name, levels=each.levels, edges=each.edges) for each in log.factors),

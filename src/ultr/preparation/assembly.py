@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ultr.arrays import Floats, Integers, Mask, Strings
+from ultr.arrays import Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.bias_factor import OTHER, BiasFactor, ordered_levels, position_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
 from ultr.data.same_lists import content_order
 from ultr.data.signal import Signal
+from ultr.errors import DataError
 from ultr.preparation import reasons
 from ultr.preparation.factors import FactorColumn, FactorSummary
 
+MOST_QUERY_BYTES = 2 * 2**30
+"""Query ids are kept as texts of one width; past this they are texts that should be ids."""
 EVENTS = "click_events"
 """The signal that counts clicks where a row may have several."""
 
@@ -40,32 +43,39 @@ class Shown:
     """For each bias factor the levels as an Arrow column of text."""
     document_faults: Integers
     """[rows], the fault of its document, 0 = none."""
+    ids: Integers
+    """[lists], the number of each list in the engine."""
     impressions: Integers
     """[lists]."""
-    queries: Strings
-    """[lists], the query of each list."""
+    queries: Integers
+    """[lists], the query of each list, an index into `query_ids`."""
+    query_ids: Sequence[str]
+    """Sorted."""
     periods: Integers | None
     """[lists]."""
 
     @classmethod
-    def of(cls, shown: Any, lists: Any, signals: Sequence[str], factors: int) -> Shown:
-        """The rows and lists as Arrow tables; the lists are numbered from 0."""
-        numbers, positions = _integers(shown, "list"), _integers(shown, "position")
-        order = np.lexsort((positions, numbers))
+    def of(cls, shown: Any, lists: Any, signals: Mapping[str, str], factors: Sequence[str]) -> Shown:
+        """The rows and lists of Arrow tables; `signals` are columns by name, `factors` columns."""
         by_list = np.argsort(_integers(lists, "list"))
+        ids = _integers(lists, "list")[by_list]
+        numbers, positions = np.searchsorted(ids, _integers(shown, "list")), _integers(shown, "position")
+        order = np.lexsort((positions, numbers))
+        queries, query_ids = _encoded(lists["query"], sorted)
         taken = {name: _integers(shown, name)[order] for name in ("row", "first", "clicks", "fault")}
-        counted = {name: _integers(shown, f"s{i}" if name != EVENTS else "events")[order] for i, name in enumerate(signals)}
         return cls(
             lists=numbers[order],
             rows=taken["row"],
             documents=taken["first"],
             positions=positions[order],
             clicks=taken["clicks"],
-            signals=counted,
-            factors=tuple(shown[f"f{i}"].take(order) for i in range(factors)),
+            signals={name: _integers(shown, column)[order] for name, column in signals.items()},
+            factors=tuple(shown[column].take(order) for column in factors),
             document_faults=taken["fault"],
+            ids=ids,
             impressions=_integers(lists, "impressions")[by_list],
-            queries=np.array(lists["query"].to_pylist(), dtype=np.str_)[by_list],
+            queries=queries[by_list],
+            query_ids=query_ids,
             periods=_integers(lists, "period")[by_list] if "period" in lists.column_names else None,
         )
 
@@ -97,23 +107,19 @@ class Shown:
             signals={name: totals[kept] for name, totals in self.signals.items()},
             factors=tuple(column.take(chosen) for column in self.factors),
             document_faults=self.document_faults[kept],
+            ids=self.ids[lists],
             impressions=self.impressions[lists],
             queries=self.queries[lists],
             periods=None if self.periods is None else self.periods[lists],
         )
 
 
-def raw_log(
-    shown: Shown, features: Floats, used: Integers, factors: Sequence[FactorColumn], period_names: tuple[str, ...]
-) -> ClickLog:
-    """The log with all values of its factors, before rare ones are merged.
-
-    `used` has the new number of each document, below 0 for those that are not shown.
-    """
-    ids, queries = np.unique(shown.queries, return_inverse=True)
+def raw_log(shown: Shown, documents: int, factors: Sequence[FactorColumn], period_names: tuple[str, ...]) -> ClickLog:
+    """The log with all values of its factors, before rare ones are merged, and without features."""
+    present, queries = np.unique(shown.queries, return_inverse=True)
     return ClickLog(
-        features=features,
-        documents=used[shown.rows],
+        features=np.zeros((documents, 0), dtype=np.float32),
+        documents=shown.rows,
         offsets=ragged.from_lengths(np.bincount(shown.lists, minlength=len(shown.impressions))),
         factors=(
             position_factor(shown.positions),
@@ -122,23 +128,23 @@ def raw_log(
         impressions=shown.impressions,
         clicks=shown.clicks,
         queries=queries,
-        query_ids=ids,
-        feature_names=tuple(str(i) for i in range(features.shape[1])),
+        query_ids=_ids([shown.query_ids[number] for number in present]),
+        feature_names=(),
         periods=shown.periods,
         period_names=period_names,
         signals=tuple(Signal(name, totals) for name, totals in shown.signals.items()),
     )
 
 
-def with_pairs(log: ClickLog, table: Any) -> ClickLog:
+def with_pairs(log: ClickLog, ids: Integers, table: Any) -> ClickLog:
     """The log with the counts of documents clicked together, which come by list and two positions.
 
-    Pairs of lists or positions that are not in the log are left out.
+    `ids` are the numbers of the lists in the engine. Pairs of lists or positions that are not in the log are left out.
     """
     bounds = ragged.pair_offsets(log.offsets)
     counts = np.zeros(bounds[-1], dtype=np.int64)
-    lists = _integers(table, "list")
-    inside = (lists >= 0) & (lists < log.lists)
+    lists = np.searchsorted(ids, _integers(table, "list"))
+    inside = (lists < len(ids)) & (ids[np.minimum(lists, len(ids) - 1)] == _integers(table, "list"))
     widest = np.int64(log.positions.max(initial=0) + 1)
     places = ragged.list_numbers(log.offsets) * widest + log.positions
     found = []
@@ -175,6 +181,22 @@ def merged_levels(log: ClickLog, *, rare: int) -> tuple[ClickLog, list[FactorSum
     return trusted(log, factors=tuple(merged)), summaries
 
 
+def compacted(log: ClickLog) -> tuple[ClickLog, Integers]:
+    """The log without documents and queries that no list has, and the new number of each document, -1 = none."""
+    used = np.zeros(len(log.features), dtype=np.bool_)
+    used[log.documents] = True
+    numbers = np.where(used, np.cumsum(used) - 1, -1)
+    present, queries = np.unique(log.queries, return_inverse=True)
+    return replace(
+        log,
+        features=np.zeros((int(used.sum()), 0), dtype=np.float32),
+        documents=numbers[log.documents],
+        factors=(position_factor(log.positions), *log.factors[1:]),
+        queries=queries,
+        query_ids=log.query_ids[present],
+    ), numbers
+
+
 def in_order(log: ClickLog) -> ClickLog:
     """Equal lists summed up, in an order made from their content: not from raw rows, and not from the engine."""
     log = log.collapse()
@@ -192,12 +214,28 @@ def _pages_of_levels(log: ClickLog, factor: BiasFactor) -> Integers:
 
 def _factor(factor: FactorColumn, column: Any) -> BiasFactor:
     """A column of text as a bias factor with its levels in order."""
+    numbers, levels = _encoded(column, (lambda _: factor.levels) if factor.edges else ordered_levels)
+    return BiasFactor(factor.name, numbers.astype(np.int32), tuple(levels), factor.edges)
+
+
+def _encoded(column: Any, ordered: Callable[[list[str]], Sequence[str]]) -> tuple[Integers, Sequence[str]]:
+    """A column of text as numbers of its values, which are put in order."""
     encoded = column.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    levels = list(factor.levels) if factor.edges else ordered_levels(texts)
-    place = {text: number for number, text in enumerate(levels)}
-    numbers = np.array([place[text] for text in texts], dtype=np.int32)
-    return BiasFactor(factor.name, numbers[encoded.indices.to_numpy()], tuple(levels), factor.edges)
+    known = ordered(texts)
+    place = {text: number for number, text in enumerate(known)}
+    numbers = np.array([place[text] for text in texts], dtype=np.int64)
+    return numbers[encoded.indices.to_numpy()], known
+
+
+def _ids(texts: Sequence[str]) -> Strings:
+    longest = max(map(len, texts), default=0)
+    if len(texts) * longest * 4 > MOST_QUERY_BYTES:
+        raise DataError(
+            f"{len(texts):,} queries of up to {longest:,} characters are too much to keep as ids; "
+            "give a column with shorter ids of the queries"
+        )
+    return np.array(texts, dtype=np.str_)
 
 
 def _integers(table: Any, name: str) -> npt.NDArray[np.int64]:

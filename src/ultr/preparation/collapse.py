@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any
 
 from ultr.preparation import reasons, times
@@ -27,9 +28,9 @@ class Collapsed:
     """list, query, document, position, f0, ..., x0, ..., clicks, events, s0, ...: rows of one page of each list, with
     what all its pages have."""
     lists: Any
-    """list, query, impressions and, if known, period."""
-    begins: Sequence[Any] = ()
-    """The first time of each period, if the rows had times."""
+    """list, query, impressions and, if known, period; lists are numbered, perhaps with gaps."""
+    again: bool = False
+    """True if pages had rows several times, which were counted once."""
 
 
 def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
@@ -42,8 +43,7 @@ def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
 
     rows = rows.filter(rows.page.notnull())
     fine = rows.fault == reasons.KEPT
-    cells = [name for name in rows.columns if name in ("document", "position") or name[1:].isdigit() and name[0] in "fx"]
-    bits = hashed(engine, rows, sorted(cells))
+    bits = hashed(engine, rows, ["key", "position", *_numbered(rows, "fx")])
     of_page = (rows.fault > reasons.KEPT) & (rows.fault <= reasons.LAST_OF_PAGES)
     pages = rows.group_by("page").agg(
         query=rows.query.min(where=fine),
@@ -64,49 +64,81 @@ def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
     return engine.keep(f"{name}_pages", pages.mutate(fault=fault).drop("last"))
 
 
-def collapse(engine: Engine, rows: Any, pages: Any, *, name: str, period: Any = None) -> Collapsed:
+def kept_pages(pages: Any) -> Any:
+    """The pages that have a row and no fault."""
+    return pages.filter((pages.fault == reasons.KEPT) & (pages.length > 0))
+
+
+def collapse(engine: Engine, rows: Any, pages: Any, *, name: str, begins: Sequence[Any] = ()) -> Collapsed:
     """Sum up the pages without a fault: those with the same query, length, signature and period are one list.
 
-    `period` gives the beginnings of the periods and their number for each of some pages; see `times.Periods`.
+    `begins` are the first times of the periods, if there are any.
     """
     import ibis
 
-    kept = pages.filter((pages.fault == reasons.KEPT) & (pages.length > 0))
-    begins: Sequence[Any] = ()
-    if period is not None:
-        begins = period.begins(engine, kept)
+    kept = kept_pages(pages)
+    apart = ["period"] if begins else []
+    if begins:
         kept = kept.mutate(period=times.period(kept.time, begins))
-    apart = [] if period is None else ["period"]
     key = ["query", "one", "two", "length", *apart]
     lists = kept.group_by(key).agg(page=kept.page.min(), impressions=kept.count().cast("int64"))
     lists = engine.keep(f"{name}_lists", lists.mutate(list=ibis.row_number()))
     members = engine.keep(f"{name}_members", kept.join(lists, key).select(kept.page, lists.list))
     fine = rows.filter(rows.fault == reasons.KEPT)
-    sums = ["click", "events", *(each for each in rows.columns if each[0] == "s" and each[1:].isdigit())]
+    sums = ["click", "events", *_numbered(rows, "s")]
     some = fine.filter(ibis.or_(*(fine[each] > 0 for each in sums)))
     some = some.join(members, "page")
-    counted = some.group_by("list", "document", "position").agg(**{each: some[each].sum().cast("int64") for each in sums})
-    wanted = [
-        each for each in rows.columns if each in ("query", "document", "position") or each[1:].isdigit() and each[0] in "fx"
-    ]
+    counted = some.group_by("list", "key", "position").agg(
+        **{each: some[each].sum().cast("int64") for each in sums}
+    )
+    wanted = ["query", "document", "key", "position", *_numbered(rows, "fx")]
     first = fine.join(lists, fine.page == lists.page)
     first = first.select(lists.list, *(fine[each] for each in wanted))
-    same = [first[each] == counted[each] for each in ("list", "document", "position")]
+    same = [first[each] == counted[each] for each in ("list", "key", "position")]
     shown = first.left_join(counted, same).select(
-        *(first[each] for each in first.columns), **{each: counted[each].fill_null(0) for each in sums}
+        *(first[each] for each in first.columns if each != "key"), **{each: counted[each].fill_null(0) for each in sums}
     )
     return Collapsed(
         pages,
         members,
         engine.keep(f"{name}_shown", shown.rename(clicks="click")),
         lists.select("list", "query", "impressions", *apart),
-        begins,
+    )
+
+
+def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: Sequence[Any]) -> Collapsed:
+    """The same with rows that are there several times counted once.
+
+    All pages of a list have a document twice or none has, so only the pages of such lists are collapsed again.
+    """
+    often = first.shown.group_by("list", "document").agg(rows=first.shown.count())
+    twice = engine.keep("twice", often.filter(often.rows > 1).select("list").distinct())
+    count = engine.count(twice)
+    if not count:
+        return first
+    again = engine.keep("again", first.members.semi_join(twice, "list").select("page"))
+    some = rows.filter(rows.fault == reasons.KEPT).semi_join(again, "page")
+    some = some.select(*(name for name in some.columns if not name.startswith("given_") and name != "label"))
+    some = engine.keep("again_rows", some.distinct())
+    pages = page_table(engine, some, name="again")
+    second = collapse(engine, some, pages, name="again", begins=begins)
+    lists = engine.count(first.lists)
+
+    def both(one: Any, other: Any) -> Any:
+        return one.anti_join(twice, "list").union(other.mutate(list=other.list + lists).select(*one.columns))
+
+    return Collapsed(
+        first.pages,
+        both(first.members, second.members),
+        engine.keep("both_shown", both(first.shown, second.shown)),
+        both(first.lists, second.lists),
+        again=True,
     )
 
 
 def clicked_together(engine: Engine, rows: Any, collapsed: Collapsed) -> Any:
     """Number of pages with both of two documents clicked: list, first, second (positions) and both."""
-    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "position")
+    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "position").distinct()
     clicked = engine.keep("clicked", clicked.join(collapsed.members, "page").select("page", "list", "position"))
     others = clicked.view()
     both = clicked.join(others, [clicked.page == others.page, clicked.position < others.position])
@@ -115,33 +147,31 @@ def clicked_together(engine: Engine, rows: Any, collapsed: Collapsed) -> Any:
 
 
 def hashed(engine: Engine, rows: Any, names: Sequence[str]) -> Any:
-    """64 bits made from these columns together, as int64; which columns are which cannot be confused."""
+    """64 bits made from these columns together; no two values of two columns can be confused."""
     import ibis
 
-    if engine.name == DUCKDB:
-        return ibis.struct({name: rows[name] for name in names}).hash().cast("int64")
     whole = ibis.struct({name: rows[name] for name in names})
+    if engine.name == DUCKDB:
+        return whole.hash()
     if engine.name == SPARK:
-        return _xxhash64(whole)
-    return _hash_of_text(whole.cast("string"), 0)
+        return _builtin("xxhash64", whole)
+    return _builtin("hashtextextended", whole.cast("string"), ibis.literal(0, "int64"))
 
 
-def _xxhash64(value: Any) -> Any:
-    import ibis
-    from ibis import expr
-
-    @ibis.udf.scalar.builtin(name="xxhash64", signature=((value.type(),), "int64"))
-    def xxhash64(whole):  # type: ignore[no-untyped-def]
-        ...
-
-    return xxhash64(value)
-
-
-def _hash_of_text(value: Any, seed: int) -> Any:
+def _builtin(name: str, *arguments: Any) -> Any:
+    """A function of the engine that Ibis does not know, which gives an integer of 64 bits."""
     import ibis
 
-    @ibis.udf.scalar.builtin(name="hashtextextended", signature=(("string", "int64"), "int64"))
-    def hashtextextended(text, seed):  # type: ignore[no-untyped-def]
-        ...
+    def function(*values: Any) -> Any:
+        """Stand for the function of the engine."""
 
-    return hashtextextended(value, seed)
+    types = tuple(argument.type() for argument in arguments)
+    function.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(f"a{i}", Parameter.POSITIONAL_OR_KEYWORD) for i in range(len(types))]
+    )
+    return ibis.udf.scalar.builtin(function, name=name, signature=(types, "int64"))(*arguments)
+
+
+def _numbered(rows: Any, letters: str) -> list[str]:
+    """The columns whose names are one of these letters and a number."""
+    return [name for name in rows.columns if name[0] in letters and name[1:].isdigit()]

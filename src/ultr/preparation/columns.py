@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def factor_edges(text: str) -> tuple[float, ...]:
         found = tuple(float(each) for each in edges.split(",")) if given else ()
     except ValueError as error:
         raise OptionError(f"the edges of {text!r} must be numbers, such as pixels:0,300,600") from error
-    if any(later <= earlier for earlier, later in zip(found, found[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(found)):
         raise OptionError(f"the edges of {text!r} must ascend")
     return found
 

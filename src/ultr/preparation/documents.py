@@ -8,6 +8,9 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import numpy as np
+
+from ultr.arrays import Integers
 from ultr.data.column_names import check_column, guess
 from ultr.errors import DataError
 from ultr.preparation import reasons, values
@@ -37,6 +40,13 @@ class Documents:
     def cells(self) -> list[str]:
         """The columns of the features."""
         return cells_of(self.columns)
+
+    def old_rows(self, engine: Engine, count: int) -> Integers:
+        """The number here of each of the documents that these were added to."""
+        table = engine.fetch(self.table.filter(self.table.old.notnull()).select("row", "old"))
+        rows = np.empty(count, dtype=np.int64)
+        rows[table["old"].to_numpy()] = table["row"].to_numpy()
+        return rows
 
 
 def cells_of(columns: Sequence[FeatureColumn]) -> list[str]:
@@ -133,7 +143,9 @@ def with_rows(shown: Any, documents: Documents) -> Any:
     if documents.changed:
         same += [shown[cell].identical_to(table[cell]) for cell in documents.cells if cell in shown.columns]
     joined = shown.join(table.select("query", "document", "row", "first", "fault", *documents.cells), same)
-    return joined.select(*(shown[name] for name in shown.columns if name not in documents.cells), "row", "first", "fault")
+    return joined.select(
+        *(shown[name] for name in shown.columns if name not in documents.cells), "row", "first", "fault"
+    )
 
 
 def _sortable(column: Any) -> Any:

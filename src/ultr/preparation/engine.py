@@ -38,7 +38,7 @@ class Engine:
                 path = str(self.work / name)
                 self.connection.to_parquet(expression, path)
                 return self.connection.read_parquet(path)
-            self.connection.create_table(name, expression, temp=self.name != DUCKDB)
+            self.connection.create_table(name, expression, temp=True)
             return self.connection.table(name)
 
     def fetch(self, expression: Any) -> Any:

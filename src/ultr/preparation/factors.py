@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ultr.data.bias_factor import MOST_NUMBERS, OTHER, level_names, quantile_edges
+from ultr.data.bias_factor import MOST_NUMBERS, level_names, quantile_edges
 from ultr.errors import DataError
 from ultr.preparation import values
 from ultr.preparation.columns import factor_column, factor_edges

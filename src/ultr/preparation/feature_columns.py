@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -52,15 +52,13 @@ class FeatureColumn:
         return column.notnull() & (wrong | (column.length() != self.length))
 
 
-
-
 def feature_columns(
-    engine: Engine, table: Any, names: Sequence[str], *, what: str, categories: Mapping[str, Sequence[str]] | None = None
+    engine: Engine, table: Any, names: Sequence[str], *, what: str, categories: Collection[str] = ()
 ) -> tuple[FeatureColumn, ...]:
     """The kinds of these columns; one that cannot be a feature is a `DataError` that names it.
 
     Types that cannot be are refused before anything is read. Text is a number if nearly all of it is, else a category;
-    `categories` are those that are known from before.
+    `categories` are names of those that are known from before.
     """
     schema = {name: table[name].type() for name in names}
     for name, kind in schema.items():
@@ -73,7 +71,7 @@ def feature_columns(
     texts = [name for name, kind in schema.items() if kind.is_string()]
     lists = [name for name, kind in schema.items() if kind.is_array()]
     found = _looked_at(engine, table, texts, lists)
-    return tuple(_column(name, schema[name], found, what, (categories or {}).get(name)) for name in names)
+    return tuple(_column(name, schema[name], found, what, known=name in categories) for name in names)
 
 
 def _looked_at(engine: Engine, table: Any, texts: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
@@ -93,9 +91,7 @@ def _looked_at(engine: Engine, table: Any, texts: Sequence[str], lists: Sequence
     return {name: row[expression.get_name()] for name, expression in counts.items()}
 
 
-def _column(
-    name: str, kind: Any, found: Mapping[str, Any], what: str, categories: Sequence[str] | None
-) -> FeatureColumn:
+def _column(name: str, kind: Any, found: Mapping[str, Any], what: str, *, known: bool) -> FeatureColumn:
     if kind.is_array():
         shortest, longest = found[f"shortest {name}"], found[f"longest {name}"]
         if not longest or shortest != longest:
@@ -104,7 +100,7 @@ def _column(
                 f"has one length; mend it, or leave it out with --features '!{name}'"
             )
         return FeatureColumn(name, EMBEDDING, int(longest))
-    if categories is not None:
+    if known:
         return FeatureColumn(name, CATEGORY)
     if not kind.is_string():
         return FeatureColumn(name)

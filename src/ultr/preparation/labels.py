@@ -6,21 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from ultr.arrays import Integers
 from ultr.data.grades import Grades, ordered_levels
 from ultr.errors import DataError
+from ultr.preparation.documents import Documents
 from ultr.preparation.engine import Engine
 
 MOST_GRADES = 20
 """More are a score or an id: what is examined by grade needs many documents of each."""
 
 
-def labels_of(engine: Engine, rows: Any, name: str, *, what: str) -> Any:
+def labels_of(engine: Engine, rows: Any, name: str, *, what: str, old: Any = None) -> Any:
     """The labels of each document of a query: query, document, low and high, which differ if its rows do.
 
-    All rows count, those that are put aside as well: a wrong position says nothing about the judge.
+    All rows count, those that are put aside as well: a wrong position says nothing about the judge. `old` are the
+    labels of a log that these are added to.
     """
     known = rows.filter(rows.label.notnull(), rows["query"].notnull(), rows.document.notnull())
-    labels = known.group_by("query", "document").agg(low=known.label.min(), high=known.label.max())
+    labels = known.select("query", "document", low="label", high="label")
+    if old is not None:
+        labels = labels.union(old.select(*labels.columns))
+    labels = labels.group_by("query", "document").agg(low=labels.low.min(), high=labels.high.max())
     labels = engine.keep("labels", labels)
     counts = engine.row(labels.aggregate(low=labels.low.nunique(), high=labels.high.nunique()))
     if (count := max(counts.values())) > MOST_GRADES:
@@ -31,16 +37,17 @@ def labels_of(engine: Engine, rows: Any, name: str, *, what: str) -> Any:
     return labels
 
 
-def grades_of(engine: Engine, documents: Any, labels: Any) -> tuple[Grades | None, int]:
-    """The grades of the numbered documents, if there are any, and how many have two that differ and count as none."""
-    judged = documents.join(labels, ["query", "document"])
-    differ = engine.count(judged.filter(judged.low != judged.high))
-    table = engine.fetch(judged.filter(judged.low == judged.high).select("row", "low"))
-    if not table.num_rows:
+def grades_of(engine: Engine, documents: Documents, used: Integers) -> tuple[Grades | None, int]:
+    """The grades of the documents in use, if there are any, and how many have two that differ and count as none."""
+    table = engine.fetch(documents.table.select("row", "low", "high").filter(documents.table.low.notnull()))
+    rows = used[table["row"].to_numpy()]
+    low, high = (np.array(table[name].to_pylist(), dtype=object)[rows >= 0] for name in ("low", "high"))
+    same, rows = low == high, rows[rows >= 0]
+    differ = int((~same).sum())
+    if not same.any():
         return None, differ
-    texts = table["low"].to_pylist()
-    levels = ordered_levels(set(texts))
+    levels = ordered_levels(set(low[same].tolist()))
     place = {level: number for number, level in enumerate(levels)}
-    values = np.full(engine.count(documents), -1, dtype=np.int32)
-    values[table["row"].to_numpy()] = [place[each] for each in texts]
+    values = np.full(int(used.max()) + 1, -1, dtype=np.int32)
+    values[rows[same]] = [place[each] for each in low[same]]
     return Grades(values, levels), differ

@@ -5,34 +5,44 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
 from ultr.data.missing_values import missing_shares
-from ultr.errors import DataError
+from ultr.errors import DataError, OptionError
 from ultr.files import new_folder, write_json
-from ultr.preparation import faults
-from ultr.preparation.assembly import assemble, number_documents
-from ultr.preparation.collapse import clicked_together, collapse
+from ultr.preparation import assembly, growth, reasons, rejected
+from ultr.preparation.collapse import (
+    Collapsed,
+    clicked_together,
+    collapse,
+    kept_pages,
+    page_table,
+    without_repeated_rows,
+)
 from ultr.preparation.columns import Columns
+from ultr.preparation.documents import Documents, joined_documents, numbered, shown_documents, with_rows
 from ultr.preparation.engine import Engine, connect
-from ultr.preparation.factors import check_levels, merge_rare
-from ultr.preparation.features import inline_features, joined_features, known_in_part
+from ultr.preparation.feature_matrix import categories_of, write_documents
 from ultr.preparation.labels import grades_of, labels_of
 from ultr.preparation.options import Options
-from ultr.preparation.reasons import KEPT
-from ultr.preparation.rows import row_format, rows_of
+from ultr.preparation.robots import marked, without_few
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally, in_words
+from ultr.preparation.survey import Surveyed, survey
+from ultr.preparation.times import Periods
 from ultr.preparation.times import names as names_of
-from ultr.preparation.times import time_of
-from ultr.preparation.ubi import ubi_rows
+
+REJECTED = "rejected.parquet"
+"""The file of the rows that are put aside."""
+Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -43,27 +53,46 @@ class Prepared:
     summary: Summary
 
 
-def prepare(log: object, out: str | Path, *, overwrite: bool = False, **options: Any) -> Prepared:
+def prepare(
+    log: object,
+    out: str | Path | None = None,
+    *,
+    overwrite: bool = False,
+    append: str | Path | None = None,
+    last: int | None = None,
+    told: Told | None = None,
+    **options: Any,
+) -> Prepared:
     """Collapse a raw click log into the folder `out`, and tell what became of every row.
 
-    `log` is a path (Parquet, CSV, TSV, JSON lines; a folder or a pattern), `duckdb:FILE?table=NAME`, or a frame of
-    pandas, polars or Arrow, with one row for each shown document or for each result page. The options are the fields
+    `log` is a path (Parquet, CSV, TSV, JSON lines; a folder or a pattern), a query, a table of a database, or a frame
+    of pandas, polars or Arrow, with one row for each shown document or for each result page. The options are the fields
     of `ultr.preparation.Options`: names of columns (`query="qid"`), `factors=[...]`, `features=[...]` and so on.
 
     The folder is that of `ClickLog.load`, with `summary.json`, `rejected.parquet` (the rows that were put aside, each
     with its reason) and `documents.parquet` (which document each row of the features is).
+
+    With `append`, the folder of a log that was prepared with `periods="day"`, the days of `log` are added to it: the
+    same log, bit for bit, as if all days had been prepared at once. Its options are taken over, and `out` is that
+    folder unless it is given. With `last`, only so many days are kept. `told` is called with what was found out about
+    the columns before the work begins.
     """
-    chosen = Options.of(options)
-    chosen.named()
-    with new_folder(out, overwrite=overwrite) as draft:
+    grown = None if append is None else growth.Grown.load(append)
+    if out is None and grown is None:
+        raise OptionError("give the folder for the click log, as out or --out")
+    target = Path(out if out is not None else str(append))
+    chosen = Options.of(options if grown is None else grown.options(options))
+    if last is not None and not chosen.by_day:
+        raise OptionError("--last keeps days, so the log needs --time COLUMN and --periods day")
+    with new_folder(target, overwrite=overwrite or out is None) as draft:
         work = draft / ".work"
         work.mkdir()
         with connect(chosen.engine, work, memory=chosen.memory) as engine:
-            prepared = _prepared(engine, log, chosen, draft)
+            prepared = _Preparation(engine, log, chosen, draft, grown, last, told).run()
         prepared.log.write(draft)
         write_json(draft / "summary.json", prepared.summary.as_json())
         shutil.rmtree(work)
-    return replace(prepared, log=ClickLog.load(out))
+    return replace(prepared, log=ClickLog.load(target))
 
 
 def read_log(log: object, **options: Any) -> ClickLog:
@@ -79,118 +108,217 @@ def read_log(log: object, **options: Any) -> ClickLog:
     chosen = Options.of(options)
     with tempfile.TemporaryDirectory(prefix="ultr-") as work:
         with connect(chosen.engine, Path(work), memory=chosen.memory) as engine:
-            prepared = _prepared(engine, log, chosen, None)
-        if prepared.summary.rows.aside:
-            warnings.warn(f"{prepared.summary.sentence()}; ultr.prepare keeps them in a file", stacklevel=2)
+            prepared = _Preparation(engine, log, chosen, None).run()
+        for line in prepared.summary.warnings():
+            warnings.warn(f"{line}; ultr.prepare keeps them in a file", stacklevel=2)
         return trusted(prepared.log, features=np.array(prepared.log.features))
 
 
-def _prepared(engine: Engine, log: object, options: Options, folder: Path | None) -> Prepared:
-    """The whole way; `folder` is where the rows that are put aside and the names of the documents go."""
-    source = engine.source = name_of(log)
-    asked = options.named()
-    table, elsewhere = ubi_rows(engine, log, asked.taken_along()) if options.ubi else (open_table(engine, log), 0)
-    inline = replace(asked, features=()) if options.features_from is not None else asked
-    layout = row_format(engine, table, inline.found_in(table.columns, what=source), what=source)
-    columns = layout.columns
-    time = None if columns.time is None else time_of(engine, table, columns.time, what=source)
-    rows = engine.keep("log_rows", rows_of(table, layout, time=time))
-    rows_read, clicks_read = _counted(engine, rows, columns, source)
-    labels = None if columns.label is None else labels_of(engine, rows, columns.label, what=source)
+@dataclass(frozen=True)
+class _Preparation:
+    """One log on its way; each step is a method, and `run` puts them in order."""
 
-    cells = [f"f{i}" for i in range(len(columns.factors))]
-    each = rows.mutate(impressions=1, clicks=rows.click.cast("int64").fill_null(0))
-    raw = collapse(engine, each, factors=cells, name="raw", periods=options.periods)
-    features, names = _features(engine, table, columns, asked, options, raw.shown)
-    lists = engine.keep("lists", faults.marked(raw.shown, features))
-    merged, factors = merge_rare(engine, lists, columns.factors, rare=options.rare)
-    final = collapse(engine, merged, factors=cells, name="final")
-    settled = faults.settled(rows, raw, lists, final)
-    aside = engine.keep("aside", settled.filter(settled.fault != KEPT))
+    engine: Engine
+    log: object
+    options: Options
+    folder: Path | None
+    """Where the rows that are put aside and the names of the documents go."""
+    grown: growth.Grown | None = None
+    last: int | None = None
+    told: Told | None = None
 
-    reasons = faults.by_reason(engine, aside)
-    kept = engine.row(final.shown.aggregate(rows=final.shown.impressions.sum(), clicks=final.shown.clicks.sum()))
-    row_tally, click_tally = Tally(rows_read, int(kept["rows"] or 0)), Tally(clicks_read, int(kept["clicks"] or 0))
-    assert row_tally.aside == sum(each.rows for each in reasons), "a row is neither kept nor put aside"
-    assert click_tally.aside == sum(each.clicks for each in reasons), "a click is neither kept nor put aside"
-    _check_kept(source, row_tally, reasons, strict=options.strict)
-
-    documents = number_documents(engine, final.shown)
-    grades, conflicting = (None, 0) if labels is None else grades_of(engine, documents, labels)
-    engine.make_room()
-    collapsed = assemble(
-        engine,
-        final.shown,
-        documents,
-        factors=columns.factors,
-        features=features,
-        feature_names=names,
-        pairs=clicked_together(engine, rows, raw, final) if options.pairs else None,
-        period_names=names_of(raw.begins),
-        grades=grades,
-    )
-    _check_use(collapsed, source, columns, row_tally, reasons)
-    if folder is not None:
-        start = 1 if layout.pages else columns.positions_from
-        rejected = faults.with_reasons(aside, columns.factors, positions_from=start)
-        faults.write_rows(engine, rejected, folder / "rejected.parquet")
-        faults.write_rows(
-            engine, documents.select("row", "query", "document").order_by("row"), folder / "documents.parquet"
+    def run(self) -> Prepared:
+        """The log and its summary; the features are in a file of the folder."""
+        engine, options = self.engine, self.options
+        found = self._survey()
+        labels = self._labels(found)
+        pages, robots = marked(
+            engine, page_table(engine, found.rows, name="all"), options.robots, drop=options.drop_robots
         )
-    pages = Tally(engine.count(raw.pages), int(collapsed.impressions.sum()))
-    summary = Summary(
-        source=source,
-        engine=engine.name,
-        columns=replace(columns, features=()),
-        one_row_a_page=layout.pages,
-        pages=pages,
-        empty_pages=pages.kept - faults.clicked_pages(engine, settled),
-        reasons=reasons,
-        factors=tuple(factors),
-        lists=collapsed.lists,
-        queries=len(collapsed.query_ids),
-        documents=len(collapsed.features),
-        features=len(names),
-        missing=missing_shares(collapsed.features, names),
-        known_in_part=0 if features is None else known_in_part(engine, documents, features),
-        periods=collapsed.period_names,
-        grades=() if grades is None else grades.levels,
-        judged=0 if grades is None else int((grades.values >= 0).sum()),
-        conflicting_labels=conflicting,
-        clicks_elsewhere=elsewhere,
-        rows=row_tally,
-        clicks=click_tally,
-    )
-    return Prepared(collapsed, summary)
+        pages = without_few(engine, pages, of_query=options.fewest_pages, of_user=options.fewest_user_pages)
+        begins = self._periods().begins(engine, kept_pages(pages)) if found.columns.time else []
+        collapsed = collapse(engine, found.rows, pages, name="first", begins=begins)
+        collapsed = without_repeated_rows(engine, found.rows, collapsed, begins)
+        documents = self._documents(found, collapsed.shown, labels)
+        account = self._account(found, collapsed, documents)
+        _check_kept(engine.source, account, strict=options.strict)
+
+        raw = assembly.raw_log(account.kept, documents.count, found.factors, names_of(begins))
+        if options.pairs:
+            pairs = engine.fetch(clicked_together(engine, found.rows, collapsed))
+            raw = assembly.with_pairs(raw, account.kept.ids, pairs)
+        engine.make_room()
+        raw, used = assembly.compacted(self._joined(raw, documents))
+        log, factors = assembly.merged_levels(raw, rare=options.rare)
+        log = self._with_features(assembly.in_order(log), documents, used)
+        grades, conflicting = (None, 0) if labels is None else grades_of(engine, documents, used)
+        log = replace(log, grades=grades)
+        _check_use(log, engine.source, found.columns, account)
+        if self.folder is not None:
+            start = 1 if found.layout.pages else found.columns.first_position
+            rejected.write_aside(engine, account.aside, found.columns, self.folder / REJECTED, positions_from=start)
+            if options.by_day:
+                growth.keep_growing(self.folder, raw, options, found.columns, documents.columns)
+        summary = Summary(
+            source=engine.source,
+            engine=engine.name,
+            columns=replace(found.columns, features=()),
+            one_row_a_page=found.layout.pages,
+            rows=account.rows,
+            pages=account.pages,
+            clicks=account.clicks,
+            empty_pages=account.pages.kept - account.clicked_pages,
+            reasons=account.reasons,
+            factors=tuple(factors),
+            lists=log.lists,
+            queries=len(log.query_ids),
+            documents=len(log.features),
+            features=len(log.feature_names),
+            missing=missing_shares(log.features, log.feature_names),
+            unusable=self._unusable(found, account),
+            changed=documents.changed,
+            categories={name: len(values) for name, values in log.categories.items()},
+            several_clicks=found.several_clicks,
+            null_is_no_click=found.null_is_no_click,
+            signals={signal.name: int(signal.totals.sum()) for signal in log.signals},
+            robots=robots,
+            hints=found.hints,
+            periods=log.period_names,
+            grades=() if grades is None else grades.levels,
+            judged=0 if grades is None else int((grades.values >= 0).sum()),
+            conflicting_labels=conflicting,
+            elsewhere=found.opened.elsewhere,
+            notes=found.opened.notes,
+        )
+        return Prepared(log, summary if self.grown is None else self.grown.summary + summary)
+
+    def _survey(self) -> Surveyed:
+        self.engine.source = name_of(self.log)
+        grown = self.grown
+        found = survey(
+            self.engine,
+            self.log,
+            self.options,
+            edges={} if grown is None else grown.edges,
+            categories=frozenset() if grown is None else grown.categories,
+        )
+        if self.told is not None:
+            self.told(found.in_words())
+        return found
+
+    def _periods(self) -> Periods:
+        return Periods(0 if self.options.by_day else int(self.options.periods))
+
+    def _labels(self, found: Surveyed) -> Any | None:
+        if found.columns.label is None:
+            return None
+        old = None if self.grown is None else self.grown.labels(self.engine)
+        return labels_of(self.engine, found.rows, found.columns.label, what=self.engine.source, old=old)
+
+    def _documents(self, found: Surveyed, shown: Any, labels: Any | None) -> Documents:
+        columns = found.features
+        if self.options.features_from is not None:
+            second = open_table(self.engine, self.options.features_from)
+            what = f"the table of features, {name_of(self.options.features_from)},"
+            wanted = replace(found.columns, features=self.options.features)
+            pairs, columns = joined_documents(self.engine, shown, second, wanted, what=what)
+        else:
+            pairs = shown_documents(shown, columns)
+        old = None if self.grown is None else self.grown.documents(self.engine, columns)
+        return numbered(self.engine, pairs, columns, labels=labels, old=old)
+
+    def _account(self, found: Surveyed, collapsed: Collapsed, documents: Documents) -> Account:
+        """Which rows are kept, which are put aside, and why; every one of them is one or the other."""
+        engine, rows = self.engine, found.rows
+        shown = self._fetched(found, collapsed, documents)
+        faults = shown.list_faults()
+        fine = shown.document_faults == reasons.KEPT
+        full = np.zeros(len(faults), dtype=np.bool_)
+        full[shown.lists[fine]] = True
+        kept = shown.select(fine, full & (faults == reasons.KEPT))
+        wrong = {int(number): int(fault) for number, fault in zip(shown.ids, faults, strict=True) if fault}
+        spoiled = documents.table.filter(documents.table.fault != reasons.KEPT)
+        spoiled = engine.keep("spoiled", spoiled.select("query", "document", "fault").distinct())
+        aside = engine.keep("aside", rejected.rows_aside(rows, collapsed.pages, collapsed.members, wrong, spoiled))
+        why = rejected.by_reason(engine, aside)
+        kept_rows = int(kept.impressions[kept.lists].sum())
+        kept_clicks = int(kept.clicks.sum())
+        lost = sum(each.rows for each in why), sum(each.clicks for each in why)
+        repeated = found.read - kept_rows - lost[0], found.clicks - kept_clicks - lost[1]
+        assert min(repeated) >= 0, "a row is kept and put aside"
+        assert repeated[0] == 0 or collapsed.again, "a row is neither kept nor put aside"
+        return Account(
+            kept=kept,
+            aside=aside,
+            reasons=why,
+            rows=Tally(found.read, kept_rows, repeated[0]),
+            clicks=Tally(found.clicks, kept_clicks, repeated[1]),
+            pages=Tally(engine.count(collapsed.pages), int(kept.impressions.sum())),
+            clicked_pages=rejected.clicked_pages(engine, rows, collapsed.members, wrong, spoiled),
+        )
+
+    def _fetched(self, found: Surveyed, collapsed: Collapsed, documents: Documents) -> assembly.Shown:
+        signals = [*found.columns.signals, *([assembly.EVENTS] if found.several_clicks else [])]
+        sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if found.several_clicks else [])
+        joined = with_rows(collapsed.shown, documents)
+        # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
+        cells = [f"f{i}" for i in range(len(found.factors))]
+        wanted = joined.select(
+            "list", "row", "first", "fault", "clicks", *sums, *cells, position=joined.position.cast("int32")
+        )
+        return assembly.Shown.of(
+            self.engine.fetch(wanted), self.engine.fetch(collapsed.lists), dict(zip(signals, sums, strict=True)), cells
+        )
+
+    def _joined(self, raw: ClickLog, documents: Documents) -> ClickLog:
+        """The log with the one that it is added to, its last days if these are asked for."""
+        if self.grown is not None:
+            growth.check_new_days(self.grown.raw, raw.period_names, source=self.engine.source, folder=self.grown.folder)
+            raw = growth.joined(self.grown.raw, raw, documents.old_rows(self.engine, len(self.grown.raw.features)))
+        return raw if self.last is None else growth.last_days(raw, self.last)
+
+    def _with_features(self, log: ClickLog, documents: Documents, used: Integers) -> ClickLog:
+        categories = categories_of(self.engine, documents, used)
+        folder = self.folder
+        features = write_documents(
+            self.engine,
+            documents,
+            used,
+            categories,
+            matrix=(self.engine.work if folder is None else folder) / "features.npy",
+            names=None if folder is None else folder / "documents.parquet",
+        )
+        return replace(log, features=features, feature_names=documents.feature_names, categories=categories)
+
+    def _unusable(self, found: Surveyed, account: Account) -> dict[str, int]:
+        """The rows with a value that is no number, by feature, the most first."""
+        if not any(each.reason == reasons.NOT_FINITE.text for each in account.reasons) or not found.features:
+            return {}
+        counts = {f"n{i}": each.unusable(found.table).cast("int64").sum() for i, each in enumerate(found.features)}
+        row = self.engine.row(found.table.aggregate(**counts))
+        named = {each.name: int(row[f"n{i}"] or 0) for i, each in enumerate(found.features)}
+        return {name: count for name, count in sorted(named.items(), key=lambda item: -item[1]) if count}
 
 
-def _counted(engine: Engine, rows: Any, columns: Columns, source: str) -> tuple[int, int]:
-    """The number of rows and of clicks; a factor with far too many values stops here."""
-    values = {f"f{i}": rows[f"f{i}"].approx_nunique() for i in range(len(columns.factors))}
-    counts = engine.row(rows.aggregate(rows=rows.count(), clicks=rows.click.cast("int64").sum(), **values))
-    if not counts["rows"]:
-        raise DataError(f"{source} has no rows; check the path")
-    check_levels({name: int(counts[f"f{i}"]) for i, name in enumerate(columns.factors)})
-    return int(counts["rows"]), int(counts["clicks"] or 0)
+@dataclass(frozen=True)
+class Account:
+    """What becomes of the rows of a log."""
+
+    kept: assembly.Shown
+    aside: Any
+    """The rows that are put aside, as a table of the engine."""
+    reasons: tuple[PutAside, ...]
+    rows: Tally
+    clicks: Tally
+    pages: Tally
+    clicked_pages: int
+    """Pages with a click on a row that is kept."""
 
 
-def _features(
-    engine: Engine, table: Any, columns: Columns, asked: Columns, options: Options, shown: Any
-) -> tuple[Any | None, tuple[str, ...]]:
-    if options.features_from is not None:
-        second = open_table(engine, options.features_from)
-        wanted = replace(columns, features=asked.features)
-        what = f"the table of features, {name_of(options.features_from)},"
-        return joined_features(engine, second, wanted, shown, what=what)
-    if columns.features:
-        return inline_features(engine, table, columns, what=engine.source), columns.features
-    return None, ()
-
-
-def _check_kept(source: str, rows: Tally, reasons: Sequence[PutAside], *, strict: bool) -> None:
-    parts = in_words(reasons)
+def _check_kept(source: str, account: Account, *, strict: bool) -> None:
+    parts, rows = in_words(account.reasons), account.rows
     if not rows.kept:
-        zero = any(each.reason.startswith("position below 1") for each in reasons)
+        zero = any(each.reason == reasons.BELOW_ONE.text for each in account.reasons)
         hint = "; if positions start at 0, give --positions-from 0" if zero else "; check the columns"
         raise DataError(f"no row of {source} can be kept ({parts}){hint}")
     if strict and rows.aside:
@@ -200,12 +328,19 @@ def _check_kept(source: str, rows: Tally, reasons: Sequence[PutAside], *, strict
         )
 
 
-def _check_use(log: ClickLog, source: str, columns: Columns, rows: Tally, reasons: Sequence[PutAside]) -> None:
+def _check_use(log: ClickLog, source: str, columns: Columns, account: Account) -> None:
     """Raise a `DataError` for a log that nothing can be learned from."""
     # Perhaps the rest was put aside, and that is what has to be mended.
-    also = f" ({rows.aside:,} of {rows.read:,} rows were put aside, {in_words(reasons)})" if reasons else ""
+    also = ""
+    if account.reasons:
+        also = f" ({account.rows.aside:,} of {account.rows.read:,} rows were put aside, {in_words(account.reasons)})"
     if not log.clicks.any():
         raise DataError(f"{source} has no click in the rows that are kept; check the column {columns.click!r}{also}")
+    if (log.clicks == np.repeat(log.impressions, log.lengths)).all():
+        raise DataError(
+            f"every document of {source} was clicked whenever it was shown, so rows without a click are missing; "
+            f"give all rows that were shown, or check the column {columns.click!r}{also}"
+        )
     if (log.positions == log.positions[0]).all():
         where = f" {columns.position!r}" if columns.position else "s of positions and documents"
         raise DataError(

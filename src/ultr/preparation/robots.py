@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ultr import checks
+from ultr.preparation.engine import Engine
+from ultr.preparation.reasons import FEW_OF_QUERY, FEW_OF_USER, KEPT, ROBOT
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,58 @@ class Robots:
     """True if they were put aside."""
     rules: str
     """The rules in words."""
+
+
+def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tuple[Any, Robots]:
+    """The pages with the fault of a robot where they look like one and are to be dropped, and how many these are."""
+    import ibis
+
+    fine = pages.fault == KEPT
+    robot = fine & (pages.length >= rules.page_results) & (pages.clicks == pages.length)
+    users = 0
+    with_users = "user" in pages.columns
+    if with_users:
+        kept = pages.filter(fine & pages.user.notnull())
+        of_users = kept.group_by("user").agg(results=kept.length.sum(), clicks=kept.clicks.sum())
+        of_users = of_users.filter(
+            (of_users.results >= rules.user_results)
+            & (of_users.clicks.cast("float64") >= rules.user_share * of_users.results)
+        )
+        of_users = engine.keep("robots", of_users.select(robot="user"))
+        users = engine.count(of_users)
+        if users:
+            pages = pages.left_join(of_users, pages.user == of_users.robot)
+            robot = (pages.fault == KEPT) & (
+                ((pages.length >= rules.page_results) & (pages.clicks == pages.length)) | pages.robot.notnull()
+            )
+    counts = engine.row(pages.aggregate(pages=robot.cast("int64").sum(), clicks=pages.clicks.sum(where=robot)))
+    found = Robots(
+        pages=int(counts["pages"] or 0),
+        clicks=int(counts["clicks"] or 0),
+        users=users,
+        dropped=drop,
+        rules=rules.in_words(users=with_users),
+    )
+    if drop and found.pages:
+        pages = pages.mutate(fault=ibis.ifelse(robot, ROBOT.code, pages.fault).cast("int16"))
+        pages = engine.keep("pages_without_robots", pages.drop("robot") if users else pages)
+    elif users:
+        pages = pages.drop("robot")
+    return pages, found
+
+
+def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> Any:
+    """The pages with a fault where their query or their user has too few of them, users being counted first."""
+    import ibis
+
+    for column, fewest, reason in (("user", of_user, FEW_OF_USER), ("query", of_query, FEW_OF_QUERY)):
+        if fewest <= 1:
+            continue
+        kept = pages.filter((pages.fault == KEPT) & (pages.length > 0))
+        often = kept.group_by(column).agg(pages=kept.count())
+        often = often.filter(often.pages >= fewest).select(often=often[column])
+        joined = pages.left_join(often, pages[column] == often.often)
+        few = (joined.fault == KEPT) & joined.often.isnull()
+        fault = ibis.ifelse(few, reason.code, joined.fault).cast("int16")
+        pages = engine.keep(f"pages_by_{column}", joined.mutate(fault=fault).drop("often"))
+    return pages

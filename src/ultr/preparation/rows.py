@@ -73,8 +73,8 @@ def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> Ro
 
 
 def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
-    """The rows of a log: page, query, document, position, click, events (number of clicks), s0, ..., f0, ..., x0, ...,
-    fault, and what was given where it may be wrong; with a time, a label and a user, these too.
+    """The rows of a log: page, query, document, key (the document as it was given), position, click, events (number
+    of clicks), s0, ..., f0, ..., x0, ..., fault, and what was given; with a time, a label and a user, these too.
     """
     import ibis
 
@@ -88,11 +88,14 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     features = [name for name in cells.columns if name.startswith("x") and name[1:].isdigit()]
     rows = cells.select(
         "page",
-        "query",
         "different",
         "unusable",
         *features,
+        query=values.text(cells["query"]),
+        no_query=values.no_text(cells["query"]),
+        key=cells.document,
         document=values.text(cells.document),
+        no_document=values.no_text(cells.document),
         position=values.position(cells.position, columns.first_position if columns.position else 1),
         given_position=values.as_text(cells.position),
         events=values.count(cells.click, null_is_zero=kinds.null_is_no_click),
@@ -105,13 +108,13 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     numeric = [f"f{i}" for i, factor in enumerate(kinds.factors) if factor.edges]
     fault = ibis.cases(
         (rows.page.isnull(), reasons.NO_IMPRESSION.code),
-        (rows.query.isnull(), reasons.NO_QUERY.code),
+        (rows.no_query, reasons.NO_QUERY.code),
         (rows.different, reasons.LENGTHS.code),
         (rows.position.isnull(), reasons.NO_POSITION.code),
         (rows.position < 1, reasons.BELOW_ONE.code),
         (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
         *([(rows.time.isnull(), reasons.NO_TIME.code)] if columns.time else []),
-        (rows.document.isnull(), reasons.NO_DOCUMENT.code),
+        (rows.no_document, reasons.NO_DOCUMENT.code),
         (rows.events.isnull(), reasons.CLICK.code),
         *((rows[name].isnull(), reasons.SIGNAL.code) for name in signals),
         *((rows[name].isnull(), reasons.NO_FACTOR.code) for name in numeric),
@@ -119,9 +122,11 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         else_=reasons.KEPT,
     )
     rows = rows.mutate(
-        fault=fault.cast("int16"), click=(rows.events > 0).fill_null(False).cast("int8"), events=rows.events.fill_null(0)
+        fault=fault.cast("int16"),
+        click=(rows.events > 0).fill_null(False).cast("int8"),
+        events=rows.events.fill_null(0),
     )
-    return rows.drop("different", "unusable")
+    return rows.drop("different", "unusable", "no_query", "no_document")
 
 
 def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any]) -> Any:
@@ -132,7 +137,7 @@ def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any
     features = [value for each in kinds.features for value in each.values(table)]
     return table.select(
         page=_page(table, columns),
-        query=values.text(table[columns.query]),
+        query=table[columns.query],
         document=table[columns.document],
         position=table[columns.position],
         click=table[columns.click],
@@ -164,7 +169,7 @@ def _of_pages(engine: Engine, table: Any, columns: Columns, own: dict[str, Any])
             different = different | ((given.length() > 0) & (given.length() != documents.length())).fill_null(False)
     pages = table.select(
         page=_page(table, columns) if columns.impression else ibis.row_number(),
-        query=values.text(table[columns.query]),
+        query=table[columns.query],
         document=documents,
         clicks=clicks,
         different=different,
@@ -190,9 +195,7 @@ def _of_pages(engine: Engine, table: Any, columns: Columns, own: dict[str, Any])
 def _others(table: Any, columns: Columns) -> dict[str, Any]:
     """The columns of bias factors and of signals."""
     factors = {f"f{i}": table[name] for i, name in enumerate(columns.factor_names)}
-    return factors | {
-        f"signal{i}": table[signal_column(text)[0]] for i, text in enumerate(columns.signals.values())
-    }
+    return factors | {f"signal{i}": table[signal_column(text)[0]] for i, text in enumerate(columns.signals.values())}
 
 
 def _signal(cells: Any, number: int, text: str) -> Any:

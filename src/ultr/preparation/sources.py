@@ -34,6 +34,14 @@ def name_of(log: object) -> str:
     return str(log) if isinstance(log, str | Path) else f"the {type(log).__module__.partition('.')[0]} frame"
 
 
+def is_columnar(log: object) -> bool:
+    """True for what an engine reads column by column: Parquet files, tables of a database, frames."""
+    if not isinstance(log, str | Path) or "?table=" in str(log):
+        return True
+    text = str(log)
+    return not text.startswith(_DATABASE) and Path(text).exists() and _format(files_of(text)[0]) == PARQUET
+
+
 def open_table(engine: Engine, log: object) -> Any:
     """A log, or a table of features, as an Ibis table of an engine."""
     if not isinstance(log, str | Path):

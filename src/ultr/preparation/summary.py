@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ultr.errors import DataError
 from ultr.files import read_json
 from ultr.preparation.columns import Columns
 from ultr.preparation.factors import FactorSummary
+from ultr.preparation.robots import Robots
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,21 @@ class Tally:
 
     read: int
     kept: int
+    repeated: int = 0
+    """Number that were there already and count once."""
 
     @property
     def aside(self) -> int:
         """Number put aside: the rest."""
-        return self.read - self.kept
+        return self.read - self.kept - self.repeated
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.read + other.read, self.kept + other.kept, self.repeated + other.repeated)
 
     def as_json(self) -> dict[str, int]:
-        """The three numbers."""
-        return {"read": self.read, "kept": self.kept, "aside": self.aside}
+        """All numbers; those that were repeated only if there are any."""
+        repeated = {"repeated": self.repeated} if self.repeated else {}
+        return {"read": self.read, "kept": self.kept, "aside": self.aside} | repeated
 
 
 @dataclass(frozen=True)
@@ -43,10 +51,19 @@ class PutAside:
     """Pages put aside whole for it; where only the row goes, the pages it was on."""
     whole_page: bool
 
+    def __add__(self, other: PutAside) -> PutAside:
+        return replace(
+            self, rows=self.rows + other.rows, clicks=self.clicks + other.clicks, pages=self.pages + other.pages
+        )
+
 
 def in_words(reasons: Sequence[PutAside]) -> str:
     """Each reason with the rows it cost."""
     return ", ".join(f"{each.reason}: {each.rows:,}" for each in reasons)
+
+
+_ADDED = ("rows", "pages", "clicks", "empty_pages", "several_clicks")
+"""Numbers of a summary that are those of all days added up."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +87,22 @@ class Summary:
     features: int
     missing: Mapping[str, float] = field(default_factory=dict)
     """The share of documents in which a feature is missing, of those that are at all, most missing first."""
-    known_in_part: int = 0
-    """Number of documents with a feature that only some of their rows have, which then counts for all of them."""
+    unusable: Mapping[str, int] = field(default_factory=dict)
+    """Rows with a value that is no number, by feature."""
+    changed: int = 0
+    """Sets of features beyond the first of a document, each of which counts as a document of its own."""
+    categories: Mapping[str, int] = field(default_factory=dict)
+    """The number of values of each categorical feature."""
+    several_clicks: int = 0
+    """Rows with more than one click, which count as clicked; the signal `click_events` has their number."""
+    null_is_no_click: bool = False
+    """True if a row without a value of the click counts as not clicked."""
+    signals: Mapping[str, int] = field(default_factory=dict)
+    """The total of each signal."""
+    robots: Robots | None = None
+    """Pages that look like a robot's."""
+    hints: tuple[str, ...] = ()
+    """Columns that might have been of use."""
     periods: tuple[str, ...] = ()
     """The time at which each period begins."""
     grades: tuple[str, ...] = ()
@@ -80,8 +111,10 @@ class Summary:
     """Number of documents that have one."""
     conflicting_labels: int = 0
     """Number of documents with two that differ, which count as not judged."""
-    clicks_elsewhere: int = 0
-    """Clicks on documents that were not shown, which only logs of events have."""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """Events on documents that were not shown, by signal, which only logs of events have."""
+    notes: tuple[str, ...] = ()
+    """What else was found on the way, in sentences."""
 
     @classmethod
     def read(cls, folder: str | Path) -> Summary | None:
@@ -95,14 +128,38 @@ class Summary:
             where = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise DataError(f"{path} is wrong at {where!r}; prepare the log again") from error
 
+    def __add__(self, other: Summary) -> Summary:
+        """The account of both, where `other` is that of rows which were added to the log of this one."""
+        added: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        both = {each.reason: each for each in self.reasons}
+        for each in other.reasons:
+            both[each.reason] = each + both[each.reason] if each.reason in both else each
+        counted: dict[str, Any] = {
+            name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name)))
+            for name in ("unusable", "elsewhere")
+        }
+        robots = self.robots
+        if robots is not None and other.robots is not None:
+            robots = replace(
+                other.robots,
+                pages=robots.pages + other.robots.pages,
+                clicks=robots.clicks + other.robots.clicks,
+                users=robots.users + other.robots.users,
+            )
+        order = tuple(sorted(both.values(), key=lambda each: (-each.rows, each.reason)))
+        return replace(other, source=f"{self.source}, {other.source}", reasons=order, robots=robots, **added, **counted)
+
     @property
     def collapse_ratio(self) -> float:
         """Impressions for each row of the collapsed log."""
         return self.pages.kept / max(self.lists, 1)
 
-    def sentence(self) -> str:
-        """One line on what was put aside."""
-        return f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})"
+    def warnings(self) -> list[str]:
+        """What a user should know who has nothing but the log."""
+        lines = []
+        if self.rows.aside:
+            lines.append(f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})")
+        return lines
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""

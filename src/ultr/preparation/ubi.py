@@ -7,8 +7,8 @@ from typing import Any
 from ultr.data.column_names import check_column, listed
 from ultr.errors import DataError
 from ultr.preparation.engine import Engine
-from ultr.preparation.rows import text
 from ultr.preparation.sources import name_of, tables_of
+from ultr.preparation.values import text
 
 QUERIES, EVENTS = "ubi_queries", "ubi_events"
 CLICK = "click"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-_LARGEST = 3.4028234663852886e38
-"""The largest finite float32."""
 _ABSENT = ("", "nan", "na", "n/a", "null")
 """Texts that stand for a number that is missing, as they do in the CSV files of judged lists."""
+_BLANKS = ("", " ", "\t", "\n", "\r", "\x0b", "\x0c")
 _FAR = 2**40
 _YES, _NO = ("true", "t", "yes"), ("false", "f", "no")
 
@@ -21,18 +20,22 @@ def text(column: Any) -> Any:
         whole = column.try_cast("int64")
         written = ibis.ifelse(whole.cast("float64") == column.cast("float64"), whole.cast("string"), as_text(column))
         return ibis.ifelse(column.isnan(), ibis.null("string"), written)
-    written = as_text(column)
-    return ibis.ifelse(written.strip() == "", ibis.null("string"), written) if kind.is_string() else written
+    return ibis.ifelse(_blank(column), ibis.null("string"), column) if kind.is_string() else as_text(column)
 
 
 def number(column: Any) -> Any:
     """A column as float32; null where it is missing or no finite number."""
     import ibis
 
-    value = column.cast("int8") if column.type().is_boolean() else column
-    narrow = (value if value.type().is_numeric() else as_text(value).try_cast("float64")).try_cast("float32")
-    # NaN lies outside this range too: engines order it after all numbers. Adding 0 makes -0 and 0 the same.
-    return ibis.ifelse(narrow.between(-_LARGEST, _LARGEST), narrow + ibis.literal(0, "float32"), ibis.null("float32"))
+    kind = column.type()
+    if kind.is_boolean():
+        return column.cast("float32")
+    value = column if kind.is_numeric() else as_text(column).try_cast("float64")
+    narrow = value if kind.is_float32() else value.try_cast("float32")
+    if kind.is_integer():
+        return narrow
+    # Adding 0 makes -0 and 0 the same.
+    return ibis.ifelse(narrow.isnan() | narrow.isinf(), ibis.null("float32"), narrow + ibis.literal(0, "float32"))
 
 
 def no_number(column: Any) -> Any:
@@ -42,6 +45,8 @@ def no_number(column: Any) -> Any:
     kind = column.type()
     if kind.is_integer() or kind.is_boolean():
         return ibis.literal(value=False)
+    if kind.is_float32():
+        return column.isinf()
     present = column.notnull()
     if kind.is_floating():
         present = present & ~column.isnan()
@@ -93,13 +98,25 @@ def reached(column: Any, threshold: float) -> Any:
 
 
 def absent(column: Any) -> Any:
-    """True where there is no value."""
+    """True where there is no value of a number."""
+    if column.type().is_string():
+        return column.isnull() | column.strip().lower().isin(_ABSENT)
+    return no_text(column)
+
+
+def no_text(column: Any) -> Any:
+    """True where `text` is null, without making the text."""
     kind = column.type()
     if kind.is_floating():
         return column.isnull() | column.isnan()
-    if kind.is_string():
-        return column.isnull() | column.strip().lower().isin(_ABSENT)
-    return column.isnull()
+    return column.isnull() | _blank(column) if kind.is_string() else column.isnull()
+
+
+def _blank(column: Any) -> Any:
+    """True where a text has nothing but blanks; only those that begin with one are looked at whole."""
+    import ibis
+
+    return ibis.ifelse(column.substr(0, 1).isin(_BLANKS), column.strip() == "", ibis.literal(value=False))
 
 
 def position(column: Any, first: int) -> Any:

@@ -1,0 +1,96 @@
+"""The rows that are put aside: which they are, why, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ultr.preparation import reasons
+from ultr.preparation.columns import Columns
+from ultr.preparation.engine import Engine
+from ultr.preparation.summary import PutAside
+from ultr.preparation.times import written
+
+
+def rows_aside(rows: Any, pages: Any, members: Any, list_faults: Mapping[int, int], documents: Any) -> Any:
+    """The rows with the fault of each in the end, without those that have none.
+
+    A row's own fault counts first, then that of its page or of the list that its page shows, then that of its document.
+    `list_faults` are faults of lists by their number, `documents` are those with a fault: query, document and fault.
+    """
+    import ibis
+    import pyarrow
+
+    faulty = ibis.memtable(
+        pyarrow.table(
+            {
+                "list": pyarrow.array(list(list_faults), pyarrow.int64()),
+                "of_page": pyarrow.array(list(list_faults.values()), pyarrow.int16()),
+            }
+        )
+    )
+    bad_pages = pages.filter(pages.fault != reasons.KEPT).select("page", of_page="fault")
+    of_lists = members.join(faulty, "list").select("page", "of_page")
+    bad = bad_pages.union(of_lists).select(bad_page="page", of_page="of_page")
+    joined = rows.left_join(bad, rows.page == bad.bad_page)
+    spoiled = documents.select(bad_query="query", bad_document="document", of_document="fault")
+    joined = joined.left_join(spoiled, [joined["query"] == spoiled.bad_query, joined.document == spoiled.bad_document])
+    fault = ibis.cases(
+        (joined.fault != reasons.KEPT, joined.fault),
+        (joined.of_page.notnull(), joined.of_page),
+        (joined.of_document.notnull(), joined.of_document),
+        else_=reasons.KEPT,
+    )
+    settled = joined.mutate(fault=fault.cast("int16")).select(*rows.columns)
+    return settled.filter(settled.fault != reasons.KEPT)
+
+
+def clicked_pages(engine: Engine, rows: Any, members: Any, list_faults: Mapping[int, int], documents: Any) -> int:
+    """Number of pages with a click on a row that is kept."""
+    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "query", "document")
+    kept = members.filter(~members.list.isin(list(list_faults))) if list_faults else members
+    clicked = clicked.anti_join(documents, ["query", "document"]).semi_join(kept, "page")
+    return engine.count(clicked.select("page").distinct())
+
+
+def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:
+    """Cost of each reason, the costliest first."""
+    counts = aside.group_by("fault").agg(
+        rows=aside.count(), clicks=aside.click.cast("int64").sum(), pages=aside.page.nunique()
+    )
+    known = {reason.code: reason for reason in reasons.REASONS}
+    found = [
+        PutAside(
+            reason=known[row["fault"]].text,
+            rows=int(row["rows"]),
+            clicks=int(row["clicks"] or 0),
+            pages=int(row["pages"]),
+            whole_page=known[row["fault"]].whole_page,
+        )
+        for row in engine.fetch(counts).to_pylist()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.rows, each.reason)))
+
+
+def write_aside(engine: Engine, aside: Any, columns: Columns, path: Path, *, positions_from: int) -> None:
+    """Write the rows that are put aside as one Parquet file: what was given, and why they are not kept."""
+    import ibis
+    from pyarrow import parquet
+
+    texts = ibis.cases(*((aside.fault == reason.code, reason.text) for reason in reasons.REASONS), else_="")
+    table = aside.select(
+        impression=aside.page.cast("string"),
+        query=aside["query"],
+        document=aside.document,
+        position=aside.given_position.fill_null((aside.position + (positions_from - 1)).cast("string")),
+        click=aside.given_click.fill_null(aside.events.cast("string")),
+        **({"time": aside.given_time.fill_null(written(aside.time))} if "time" in aside.columns else {}),
+        **{f"factor {name}": aside[f"f{number}"] for number, name in enumerate(columns.factor_names)},
+        **{f"signal {name}": aside[f"s{number}"] for number, name in enumerate(columns.signals)},
+        reason=texts,
+    )
+    schema = table.schema().to_pyarrow()
+    with parquet.ParquetWriter(path, schema) as writer:
+        for batch in engine.batches(table):
+            writer.write_batch(batch.cast(schema))

@@ -1,0 +1,144 @@
+"""A first look at a raw log: its columns, their kinds, and its rows in one layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ultr.data.column_names import listed
+from ultr.errors import DataError
+from ultr.preparation import values
+from ultr.preparation.columns import Columns
+from ultr.preparation.engine import Engine
+from ultr.preparation.factors import FactorColumn, factor_columns
+from ultr.preparation.feature_columns import FeatureColumn, feature_columns, in_words
+from ultr.preparation.opened import Opened, open_log
+from ultr.preparation.options import Options
+from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of
+from ultr.preparation.times import time_of
+
+_TIMES = ("time", "timestamp", "date", "day", "datetime", "ts", "created_at", "event_time")
+_FACTORS = (
+    *("device", "platform", "layout", "user_agent", "os", "browser", "country", "locale", "page_number", "page"),
+    *("grid_row", "grid_column", "row", "column", "viewport", "pixels"),
+)
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """What is known of a log before its pages are looked at."""
+
+    table: Any
+    layout: RowFormat
+    rows: Any
+    """See `rows_of`."""
+    factors: tuple[FactorColumn, ...]
+    features: tuple[FeatureColumn, ...]
+    null_is_no_click: bool
+    read: int
+    """Number of rows."""
+    clicks: int
+    """Number of rows with a click."""
+    several_clicks: int
+    """Number of rows with more than one."""
+    hints: tuple[str, ...]
+    opened: Opened
+
+    @property
+    def columns(self) -> Columns:
+        """The roles of the columns."""
+        return self.layout.columns
+
+    def in_words(self) -> str:
+        """One line on what the columns were taken for."""
+        columns = self.columns
+        roles = {"impression": ", ".join(columns.impression)}
+        names = ("query", "document", "position", "click", "user", "time", "label")
+        roles |= {role: getattr(columns, role) for role in names}
+        said = [
+            f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name
+        ]
+        said += [f"signal {name} = {column}" for name, column in columns.signals.items()]
+        binned = [f"{each.name} in {len(each.edges) + 1} bins" if each.edges else each.name for each in self.factors]
+        said += [f"factors = {', '.join(binned)}"] if binned else []
+        said += [f"features = {listed([each.name for each in self.features], most=5)}"] if self.features else []
+        said += [kinds] if (kinds := in_words(self.features)) else []
+        shape = "one row a result page" if self.layout.pages else "one row a shown document"
+        return f"{self.opened.name}: {shape}; {'; '.join(said)}"
+
+
+def survey(
+    engine: Engine, log: object, options: Options, *, edges: Mapping[str, tuple[float, ...]], categories: frozenset[str]
+) -> Surveyed:
+    """Open a log and find out what its columns are; `edges` and `categories` are those of a log that it is added to."""
+    opened = open_log(engine, log, options)
+    table, what = opened.table, opened.name
+    asked = replace(options.roles(), **opened.roles)
+    inline = replace(asked, features=()) if options.features_from is not None else asked
+    layout = row_format(engine, table, inline.found_in(table.columns, what=what), what=what)
+    columns = layout.columns
+    features = feature_columns(engine, table, columns.features, what=what, categories=categories)
+    if not opened.cheap:
+        used = dict.fromkeys([*columns.used(), *columns.features])
+        table = engine.keep("log", table.select(*used))
+    kinds = Kinds(
+        factors=factor_columns(engine, table, columns.factors, known=edges),
+        features=features,
+        null_is_no_click=_null_is_no_click(engine, table, layout),
+        time=None if columns.time is None else time_of(engine, table, columns.time, what=what),
+    )
+    rows = rows_of(engine, table, layout, kinds)
+    if layout.pages:
+        # Pages without an id are numbered, and only once in the same way.
+        rows = engine.keep("log_rows", rows)
+    counts = engine.row(
+        rows.aggregate(
+            rows=rows.count(), clicks=rows.click.cast("int64").sum(), several=(rows.events > 1).cast("int64").sum()
+        )
+    )
+    if not counts["rows"]:
+        raise DataError(f"{what} has no rows; check the path")
+    return Surveyed(
+        table=table,
+        layout=layout,
+        rows=rows,
+        factors=kinds.factors,
+        features=features,
+        null_is_no_click=kinds.null_is_no_click,
+        read=int(counts["rows"]),
+        clicks=int(counts["clicks"] or 0),
+        several_clicks=int(counts["several"] or 0),
+        hints=_hints(opened.table, columns),
+        opened=opened,
+    )
+
+
+def _null_is_no_click(engine: Engine, table: Any, layout: RowFormat) -> bool:
+    """True if the click is missing somewhere and 0 nowhere: then missing is how the log says that there was none."""
+    column = table[layout.columns.click]
+    if layout.pages or column.type().is_array():
+        return False
+    none = values.count(column) == 0
+    found = engine.row(
+        table.aggregate(missing=values.absent(column).cast("int64").sum(), none=none.cast("int64").sum())
+    )
+    return bool(found["missing"]) and not found["none"]
+
+
+def _hints(table: Any, columns: Columns) -> tuple[str, ...]:
+    """Sentences on columns that look like a time or a cause of bias, and are not used."""
+    taken = {*columns.used(), *columns.features}
+    free = [name for name in table.columns if name not in taken]
+    hints = []
+    times = [name for name in free if name.lower() in _TIMES or table[name].type().is_timestamp()]
+    if columns.time is None and times:
+        hints.append(
+            f"{listed(times, most=3)} looks like a time: --time {times[0]} allows splits by time and a growing log"
+        )
+    causes = [name for name in free if name.lower() in _FACTORS]
+    if causes:
+        hints.append(
+            f"{listed(causes, most=5)} may be a cause of bias: --factor {causes[0]} lets the bias differ by it"
+        )
+    return tuple(hints)
