@@ -173,9 +173,67 @@ def test_what_was_given_stands_beside_the_reason(tmp_path: Path) -> None:
     assert [row["click"] for row in rejected if row["reason"] == "click is no number of clicks"] == ["often"]
 
 
-def test_a_row_that_is_there_twice_is_a_document_shown_twice(tmp_path: Path) -> None:
-    prepared = prepare(frame([*GOOD, GOOD[0]]), tmp_path / "log")
+def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    prepared = prepare(frame([*GOOD, GOOD[0], GOOD[7], GOOD[7]]), tmp_path / "log", pairs=True)
+    assert prepared.summary.rows.as_json() == {"read": 11, "kept": 8, "aside": 0, "repeated": 3}
+    assert prepared.summary.clicks.as_json() == {"read": 6, "kept": 3, "aside": 0, "repeated": 3}
+    assert prepared.log.fingerprint() == read_log(frame(GOOD), pairs=True).fingerprint()
+
+
+def test_rows_of_one_document_that_differ_are_put_aside_both(tmp_path: Path) -> None:
+    prepared = prepare(frame([*GOOD, GOOD[0] | {"click": 0}]), tmp_path / "log")
     assert [(each.reason, each.rows) for each in prepared.summary.reasons] == [("same document twice on a page", 4)]
+    rejected = parquet.read_table(tmp_path / "log" / "rejected.parquet").to_pylist()
+    assert sorted(row["click"] for row in rejected if row["document"] == "x") == ["0", "1"]
+
+
+def test_several_clicks_on_a_row_are_a_click_and_their_number_is_kept(tmp_path: Path) -> None:
+    prepared = prepare(frame(spoiled(0, click=3)), tmp_path / "log")
+    assert prepared.summary.several_clicks == 1
+    assert prepared.log.clicks.sum() == 3
+    assert prepared.log.signal("click_events").sum() == 5
+    assert not prepared.summary.reasons
+
+
+@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.bool_(), pyarrow.string(), pyarrow.float64()])
+def test_no_value_means_no_click_where_nothing_says_so(kind: pyarrow.DataType, tmp_path: Path) -> None:
+    clicks = [1 if row["click"] else None for row in GOOD]
+    column = pyarrow.array(clicks, pyarrow.int64()).cast(kind)
+    prepared = prepare(frame(GOOD).set_column(4, "click", column), tmp_path / "log")
+    assert prepared.summary.null_is_no_click
+    assert prepared.log.fingerprint() == read_log(frame(GOOD)).fingerprint()
+    assert not prepare(frame(GOOD), tmp_path / "plain").summary.null_is_no_click
+
+
+def test_a_log_of_clicked_rows_only_is_refused() -> None:
+    with pytest.raises(DataError, match=r"every document .* was clicked whenever it was shown, so rows without a click"):
+        read_log(frame([row | {"click": 1} for row in GOOD]))
+
+
+def test_signals_stand_beside_the_click(tmp_path: Path) -> None:
+    table = frame(GOOD).append_column("bought", pyarrow.array([True, *[None] * 6, True]))
+    table = table.append_column("seconds", pyarrow.array([31.0, 0, 0, 0, 29.9, None, 0, 30]))
+    signals = {"purchase": "bought", "long": "seconds>=30", "known": "seconds>=0"}
+    prepared = prepare(table, tmp_path / "log", signals=signals)
+    assert prepared.summary.signals == {"purchase": 2, "long": 2, "known": 7}
+    log = ClickLog.load(tmp_path / "log")
+    of_documents = dict(zip(log.documents.tolist(), log.signal("purchase").tolist(), strict=True))
+    assert of_documents == {0: 1, 1: 0, 2: 0, 3: 1, 4: 0}
+
+
+def test_a_signal_that_is_no_number_puts_the_row_aside() -> None:
+    table = frame(GOOD).append_column("bought", pyarrow.array(["1", "often", *["0"] * 6]))
+    _, said = read_with_warning(table, signals={"purchase": "bought"})
+    assert said.startswith("1 of 8 rows were put aside (signal is no number: 1)")
+
+
+def test_ids_of_pages_in_two_columns_are_not_confused() -> None:
+    """Joined by what separates them, both pages of query a would have one id."""
+    rows = [*page(1, "a", "xy", "10"), *page(2, "a", "xy", "01"), *page(3, "b", "yx", "01")]
+    firsts, seconds = {1: "s\x1f", 2: "s", 3: "t"}, {1: "p", 2: "\x1fp", 3: "p"}
+    table = frame(rows).append_column("session", pyarrow.array([firsts[row["impression"]] for row in rows]))
+    table = table.append_column("page", pyarrow.array([seconds[row["impression"]] for row in rows]))
+    assert read_log(table, impression=["session", "page"]).impressions.sum() == 3
 
 
 def test_positions_that_start_at_zero_are_given_back_as_they_were(tmp_path: Path) -> None:
@@ -198,7 +256,7 @@ def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:
     ClickBaseline(relevance=MLP(hidden=(4,), steps=2)).fit(ClickLog.load(tmp_path / "log"))
 
 
-def test_features_may_be_truth_values_texts_or_decimals_but_not_lists() -> None:
+def test_features_may_be_truth_values_texts_or_decimals() -> None:
     table = frame(GOOD)
     keys = list(GOOD_FEATURES)
     numbers = [keys.index((row["query"], row["document"])) for row in GOOD]
@@ -209,17 +267,6 @@ def test_features_may_be_truth_values_texts_or_decimals_but_not_lists() -> None:
     )
     log = read_log(table, features=["new", "text", "price"])
     assert log.features.tolist() == [[n % 2 == 0, n + 0.5, n] for n in range(5)]
-    with pytest.raises(DataError, match="column 'vector' of the pyarrow frame is no number"):
-        read_log(table.append_column("vector", pyarrow.array([[1.0]] * 8)), features=["vector"])
-
-
-def test_a_second_table_may_know_far_more_documents_than_were_shown() -> None:
-    known = [{"query": q, "document": d, "bm25": v} for (q, d), v in GOOD_FEATURES.items()]
-    never = [{"query": "a", "document": f"never {n % 7}", "bm25": float(n)} for n in range(20)]
-    with_others = read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(never + known))
-    assert (
-        with_others.fingerprint() == read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(known)).fingerprint()
-    )
 
 
 @pytest.mark.parametrize("keys", [["query", "document"], ["document"]])
@@ -242,7 +289,6 @@ def test_features_come_from_a_second_table(keys: list[str], tmp_path: Path) -> N
         (float("inf"), "infinity or text in the features", 1),
         (-float("inf"), "infinity or text in the features", 1),
         (1e300, "infinity or text in the features", 1),
-        (9.0, "conflicting features", 2),
     ],
 )
 def test_rows_with_features_that_cannot_be_used_are_put_aside(
@@ -283,7 +329,7 @@ def test_a_missing_feature_stays_missing_and_is_counted(kind: str, gap: str | fl
         prepared = prepare(frame(GOOD) if number else inline, tmp_path / str(number), **options)
         np.testing.assert_array_equal(prepared.log.features, known)
         assert prepared.log.fingerprint() == ClickLog.load(tmp_path / str(number)).fingerprint()
-        assert (prepared.summary.rows.aside, prepared.summary.known_in_part) == (0, 0)
+        assert (prepared.summary.rows.aside, prepared.summary.changed) == (0, 0)
         assert list(prepared.summary.missing.items()) == [("bm25", 0.4), ("rare", 0.2)]
         assert json.loads((tmp_path / str(number) / "summary.json").read_text())["missing"] == {
             "bm25": 0.4,
@@ -292,25 +338,89 @@ def test_a_missing_feature_stays_missing_and_is_counted(kind: str, gap: str | fl
     assert read_log(inline, features=["rare", "bm25"]).fingerprint() == prepared.log.fingerprint()
 
 
-@pytest.mark.parametrize("gap", [None, float("nan")])
-def test_a_value_that_some_rows_lack_is_that_of_the_document(gap: float | None, tmp_path: Path) -> None:
-    """Document x of query a is shown twice: with a gap in each feature, then with the value of one of them."""
-    first = [gap, *(GOOD_FEATURES[row["query"], row["document"]] for row in GOOD[1:])]
-    second = [gap if (row["query"], row["document"]) == ("a", "x") else 1.0 for row in GOOD]
+@pytest.mark.parametrize("value", [None, float("nan"), 9.0])
+def test_a_document_whose_features_change_is_one_for_each_set_of_them(value: float | None, tmp_path: Path) -> None:
+    """Document x of query a is shown twice: with another value, then with its own."""
+    first = [value, *(GOOD_FEATURES[row["query"], row["document"]] for row in GOOD[1:])]
     table = frame(GOOD).append_column("bm25", pyarrow.array(first, pyarrow.float64()))
-    table = table.append_column("age", pyarrow.array(second, pyarrow.float64()))
-    prepared = prepare(table, tmp_path / "log", features=["bm25", "age"])
-    np.testing.assert_array_equal(prepared.log.features[:, 0], list(GOOD_FEATURES.values()))
-    np.testing.assert_array_equal(prepared.log.features[:, 1], [np.nan, 1, 1, 1, 1])
-    assert (prepared.summary.rows.aside, prepared.summary.known_in_part) == (0, 1)
+    prepared = prepare(table, tmp_path / "log", features=["bm25"])
+    other = np.nan if value is None else value
+    np.testing.assert_array_equal(np.sort(prepared.log.features[:, 0]), np.sort([1, 2, 3, 4, 5, other]))
+    assert (prepared.summary.rows.aside, prepared.summary.changed) == (0, 1)
+    assert prepared.log.impressions.tolist() == [1, 1, 1]
+    named = parquet.read_table(tmp_path / "log" / "documents.parquet").to_pylist()
+    assert [(row["query"], row["document"]) for row in named[:2]] == [("a", "x")] * 2
+
+
+def test_two_sets_of_features_of_one_document_on_a_page_are_a_document_shown_twice() -> None:
+    rows = [*GOOD, GOOD[0] | {"position": 4}]
+    table = frame(rows).append_column("bm25", pyarrow.array([float(n) for n in range(9)]))
+    _, said = read_with_warning(table, features=["bm25"])
+    assert "same document twice on a page: 4" in said
 
 
 def test_text_in_the_features_is_put_aside() -> None:
-    values = ["red", *(str(GOOD_FEATURES[row["query"], row["document"]]) for row in GOOD[1:])]
-    table = frame(GOOD).append_column("bm25", pyarrow.array(values))
+    rows = [*GOOD, *page(4, "b", "yx", "01"), *page(5, "b", "yx", "01")]
+    values = ["red", *(str(GOOD_FEATURES[row["query"], row["document"]]) for row in rows[1:])]
+    table = frame(rows).append_column("bm25", pyarrow.array(values))
     log, said = read_with_warning(table, features=["bm25"])
-    assert said.startswith("1 of 8 rows were put aside (infinity or text in the features: 1)")
+    assert said.startswith("1 of 12 rows were put aside (infinity or text in the features: 1)")
     assert log.features[:, 0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_text_that_is_mostly_no_number_is_a_category(tmp_path: Path) -> None:
+    colours = {"x": "red", "y": "blue", "z": None}
+    many = [row for n in range(30) for row in page(n, "ab"[n % 2], "xyz" if n % 2 else "yxz", "010")]
+    for n, row in enumerate(many):
+        row["document"] += str(n % 20)
+    table = frame(many).append_column("colour", pyarrow.array([colours[row["document"][0]] for row in many]))
+    prepared = prepare(table, tmp_path / "log", features=["colour"])
+    assert prepared.log.categories == {"colour": ("blue", "red")}
+    named = parquet.read_table(tmp_path / "log" / "documents.parquet").to_pylist()
+    expected = [{"x": 1.0, "y": 0.0, "z": np.nan}[row["document"][0]] for row in named]
+    np.testing.assert_array_equal(prepared.log.features[:, 0], expected)
+    assert [row["category colour"] for row in named] == [colours[row["document"][0]] for row in named]
+    assert ClickLog.load(tmp_path / "log").categories == prepared.log.categories
+
+
+def test_rare_categories_are_other() -> None:
+    many = [row for n in range(30) for row in page(n, "ab"[n % 2], "xyz", "010")]
+    for n, row in enumerate(many):
+        row["document"] += str(n)
+    brands = ["rare" if n % 30 == 0 else "common" for n in range(len(many))]
+    log = read_log(frame(many).append_column("brand", pyarrow.array(brands)), features=["brand"])
+    assert log.categories == {"brand": ("common", "other")}
+    assert int((log.features[:, 0] == 1).sum()) == 3
+
+
+def test_an_embedding_is_a_feature_for_each_of_its_numbers() -> None:
+    vectors = [[value, -value, 0.5] for value in (GOOD_FEATURES[row["query"], row["document"]] for row in GOOD)]
+    log = read_log(frame(GOOD).append_column("vector", pyarrow.array(vectors)), features=["vector"])
+    assert log.feature_names == ("vector[0]", "vector[1]", "vector[2]")
+    assert log.features.tolist() == [[value, -value, 0.5] for value in (1, 2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        (pyarrow.array([[1.0], *[[1.0, 2.0]] * 7]), "column 'odd' of .* holds lists of 1 to 2 numbers"),
+        (pyarrow.array([{"a": 1}] * 8), "column 'odd' of .* holds struct.*, which cannot be a feature; leave it out"),
+        (pyarrow.array(["2024-01-01"] * 8).cast(pyarrow.date32()), "column 'odd' of .* holds date"),
+        (pyarrow.array([["a"]] * 8), "column 'odd' of .* holds array<string>"),
+    ],
+)
+def test_a_column_that_cannot_be_a_feature_is_named(column: pyarrow.Array, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read_log(frame(GOOD).append_column("odd", column), features=["odd"])
+
+
+def test_features_may_be_left_out_by_pattern() -> None:
+    table = with_features(GOOD).append_column("title", pyarrow.array([f"t{n}" for n in range(8)]))
+    table = table.append_column("title_length", pyarrow.array([2] * 8))
+    assert read_log(table, features=["*", "!title*", "!device"]).feature_names == ("bm25",)
+    assert read_log(table, features=["!title", "!device"]).feature_names == ("bm25", "title_length")
+    with pytest.raises(OptionError, match="has no column 'titel', did you mean 'title'"):
+        read_log(table, features=["*", "!titel"])
 
 
 def test_the_click_of_a_row_put_aside_does_not_count_for_another_row_of_its_document() -> None:
@@ -390,7 +500,7 @@ def test_the_folder_tells_what_became_of_every_row(tmp_path: Path) -> None:
     assert summary["clicks"] == {"read": 3, "kept": 2, "aside": 1}
     assert summary["columns"]["query"] == "query"
     assert summary["columns"]["guessed"] == ["impression", "query", "document", "position", "click"]
-    assert summary["factors"] == [{"name": "device", "levels": 1, "rare_values": 0, "rare_impressions": 0}]
+    assert summary["factors"] == [{"name": "device", "levels": 1, "rare_values": 0, "rare_impressions": 0, "edges": []}]
     assert {path.name for path in (tmp_path / "log").iterdir()} >= {"rejected.parquet", "documents.parquet"}
     assert not (tmp_path / "log" / ".work").exists()
 

@@ -87,7 +87,7 @@ def _looked_at(engine: Engine, table: Any, texts: Sequence[str], lists: Sequence
         counts[f"longest {name}"] = table[name].length().max().name(f"l{number_}")
     if not counts:
         return {}
-    row = engine.row(table.aggregate(*counts.values()))
+    row = engine.row(table.aggregate(list(counts.values())))
     return {name: row[expression.get_name()] for name, expression in counts.items()}
 
 
