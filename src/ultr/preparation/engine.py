@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,12 @@ from ultr.errors import DataError, MissingExtraError, OptionError, UltrError
 
 DUCKDB = "duckdb"
 SPARK = "spark"
+CLOSED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+"""Settings of a DuckDB that fetches and loads nothing, and takes no variable of Python for a table."""
 _SIZE = re.compile(r"\s*([1-9][0-9]{0,5}(?:\.[0-9]+)?)\s*([MG]i?B)\s*", re.IGNORECASE)
 
 
@@ -30,6 +37,8 @@ class Engine:
     """Name of what is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
     """The databases that are read, by path, and what a query calls them."""
+    queries: int = 0
+    """Number of queries of the user that were run."""
 
     def keep(self, name: str, expression: Any) -> Any:
         """The table that an expression gives, computed once and kept on disk or in the back end."""
@@ -52,6 +61,10 @@ class Engine:
             with self.explained():
                 self.connection.raw_sql(f"SET memory_limit = '{less}B'")
 
+    def half_of_memory(self) -> str:
+        """Memory for a second DuckDB beside this one."""
+        return f"{_bytes(self.memory) // 2}B"
+
     def row(self, expression: Any) -> dict[str, Any]:
         """The only row of a result."""
         rows: list[dict[str, Any]] = self.fetch(expression).to_pylist()
@@ -67,8 +80,9 @@ class Engine:
             yield from self.connection.to_pyarrow_batches(expression, chunk_size=100_000)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explained(self, source: str | None = None) -> Iterator[None]:
         """Turn what the back end complains about into one sentence."""
+        what = source or self.source
         try:
             yield
         except UltrError:
@@ -84,9 +98,14 @@ class Engine:
                 raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
             if "no space left" in text.lower():
                 raise DataError(f"the disk is full ({text}); make space or give another --out") from error
+            if "requires the extension" in text or ("exists in the" in text and "extension" in text):
+                raise DataError(
+                    f"{what} needs an extension of DuckDB ({text}); none is loaded, and nothing is fetched from a "
+                    "network: give files of this machine"
+                ) from error
             if "conflicting lock" in text.lower():
-                raise DataError(f"{self.source} is open elsewhere ({text}); close it there or copy it") from error
-            raise DataError(f"{self.source} cannot be read by {self.name}: {text}; mend or write it again") from error
+                raise DataError(f"{what} is open elsewhere ({text}); close it there or copy it") from error
+            raise DataError(f"{what} cannot be read by {self.name}: {text}; mend or write it again") from error
 
 
 @contextmanager
@@ -95,7 +114,8 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
     _need("ibis", "prepare")
     limit = check_memory(memory)
     if engine == DUCKDB:
-        yield from _duckdb(work, limit)
+        with _without_question_mark(work) as plain:
+            yield from _duckdb(plain, limit)
     elif engine == SPARK:
         yield from _spark(work, limit)
     elif "://" in str(engine):
@@ -120,12 +140,26 @@ def _bytes(memory: str) -> int:
     return int(float(found[1]) * {"MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}[found[2].upper()])
 
 
+@contextmanager
+def _without_question_mark(folder: Path) -> Iterator[Path]:
+    """A folder whose path DuckDB can work in: it writes its log ahead beside `what`, not beside `what?`."""
+    if "?" not in str(folder.resolve()):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="ultr-") as other:
+        yield Path(other)
+
+
 def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
     _need("duckdb", "prepare")
     import ibis
 
     connection = ibis.duckdb.connect(
-        work / "work.duckdb", memory_limit=memory, temp_directory=str(work / "spilled"), preserve_insertion_order=False
+        work / "work.duckdb",
+        memory_limit=memory,
+        temp_directory=str(work / "spilled"),
+        preserve_insertion_order=False,
+        **CLOSED,
     )
     connection.raw_sql("SET enable_progress_bar = false")
     try:
