@@ -22,7 +22,7 @@ def read(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_numbers_of_any_size_keep_all_their_digits(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": 10**22 + number,
             "inside": {"id": 10**21 + number, "price": 1.5},
@@ -42,7 +42,7 @@ def test_numbers_of_any_size_keep_all_their_digits(tmp_path: Path) -> None:
 
 
 def test_text_stays_text_and_numbers_among_text_are_text(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"day": "01-02-03", "when": "2024-01-01T10:00:00+02:00", "mixed": 1, "truth": True, "none": None, "age": 3},
         {"day": "10:00:00", "when": "2024-01-01T10:00:00+02:00", "mixed": "1", "truth": "no", "none": None, "age": 2.5},
         {"day": "04-05-06", "when": "2024-01-01T10:00:00+02:00", "mixed": "a", "truth": False, "none": None, "age": 1},
