@@ -1,4 +1,4 @@
-"""The engines that do the work: DuckDB inside the process, Spark, or another Ibis back end."""
+"""The engines that do the work: DuckDB inside the process, which may read from another database, or Spark."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ class Engine:
     """The databases that are read, by path, and what a query calls them."""
     queries: int = 0
     """Number of queries of the user that were run."""
+    remote: Any = None
+    """Connection to another database, whose tables are brought here."""
 
     def keep(self, name: str, expression: Any) -> Any:
         """The table that an expression gives, computed once and kept on disk or in the back end."""
@@ -105,7 +107,8 @@ class Engine:
                 ) from error
             if "conflicting lock" in text.lower():
                 raise DataError(f"{what} is open elsewhere ({text}); close it there or copy it") from error
-            raise DataError(f"{what} cannot be read by {self.name}: {text}; mend or write it again") from error
+            name = self.name if self.remote is None else f"{self.remote.name} or {self.name}"
+            raise DataError(f"{what} cannot be read by {name}: {text}; mend or write it again") from error
 
 
 @contextmanager
@@ -119,7 +122,8 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
     elif engine == SPARK:
         yield from _spark(work, limit)
     elif "://" in str(engine):
-        yield from _other(engine, work)
+        with _without_question_mark(work) as plain:
+            yield from _beside(engine, plain, limit)
     else:
         raise OptionError(
             f"engine must be duckdb, spark or the connection string of an Ibis back end such as "
@@ -194,20 +198,24 @@ def _spark(work: Path, memory: str) -> Iterator[Engine]:
             session.stop()
 
 
-def _other(url: str, work: Path) -> Iterator[Engine]:
+def _beside(url: str, work: Path, memory: str) -> Iterator[Engine]:
+    """DuckDB, with a connection to another database by the side."""
     import ibis
 
     try:
         connection = ibis.connect(url)
     except ModuleNotFoundError as error:
         scheme = url.partition("://")[0]
+        extra = "ultr[postgres]" if scheme.startswith("postgres") else f"ibis-framework[{scheme}]"
         raise MissingExtraError(
-            f"the engine {scheme} needs {error.name}; install it with: pip install 'ibis-framework[{scheme}]'"
+            f"the engine {scheme} needs {error.name}; install it with: pip install '{extra}'"
         ) from error
     except Exception as error:
         raise OptionError(f"cannot connect to the engine {url.partition('://')[0]}: {_first_line(error)}") from error
     try:
-        yield Engine(connection.name, connection, work)
+        for engine in _duckdb(work, memory):
+            engine.remote = connection
+            yield engine
     finally:
         connection.disconnect()
 
@@ -219,7 +227,7 @@ def _need(module: str, extra: str) -> None:
 
 def _is_of_a_back_end(error: Exception) -> bool:
     roots = {part.__module__.partition(".")[0] for part in type(error).__mro__}
-    return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot"})
+    return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot", "psycopg"})
 
 
 def _first_line(error: BaseException) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ultr.errors import DataError, OptionError
-from ultr.preparation.engine import CLOSED, DUCKDB, SPARK, Engine
+from ultr.preparation.engine import CLOSED, SPARK, Engine
+from ultr.preparation.remote import remote_query
 
 _RESULT = "result of ultr"
 _SHORT = 40
@@ -26,27 +27,22 @@ def name_of_query(sql: str) -> str:
 
 
 def run_query(engine: Engine, sql: str, *, databases: Mapping[str, str] | None = None) -> Any:
-    """The rows that a SELECT gives, over files, over DuckDB `databases` (name to path), or in the engine's own tables.
+    """The rows that a SELECT gives, over files, over DuckDB `databases` (name to path), or in another database.
 
     It runs once and its rows are kept, since a query need not give the same rows twice.
     """
     if engine.name == SPARK:
         raise OptionError(f"{name_of_query(sql)} needs the engine duckdb or a database, not spark")
-    if engine.name != DUCKDB:
+    if engine.remote is not None and not databases:
         _check_one_select_of(engine, sql)
         with engine.explained(name_of_query(sql)):
-            return engine.keep(f"query_{_next(engine)}", engine.connection.sql(sql.rstrip().rstrip(";")))
-    number = _next(engine)
-    file = engine.work / f"query-{number}.duckdb"
+            return remote_query(engine, sql.rstrip().rstrip(";"))
+    engine.queries += 1
+    file = engine.work / f"query-{engine.queries}.duckdb"
     with engine.explained(name_of_query(sql)):
         _run_apart(engine, sql, file, databases or {})
         attach(engine.connection.con, str(file), file.stem)
         return engine.connection.table("rows", database=(file.stem, "main"))
-
-
-def _next(engine: Engine) -> int:
-    engine.queries += 1
-    return engine.queries
 
 
 def _run_apart(engine: Engine, sql: str, file: Path, databases: Mapping[str, str]) -> None:
@@ -85,10 +81,10 @@ def _check_one_select_of(engine: Engine, sql: str) -> None:
     from sqlglot import expressions
 
     try:
-        statements = [each for each in sqlglot.parse(sql, dialect=engine.connection.dialect) if each is not None]
+        statements = [each for each in sqlglot.parse(sql, dialect=engine.remote.dialect) if each is not None]
     except sqlglot.errors.SqlglotError as error:
         why = str(error).splitlines()[0]
-        raise DataError(f"{name_of_query(sql)} is not understood by {engine.name}: {why}; correct it") from error
+        raise DataError(f"{name_of_query(sql)} is not understood by {engine.remote.name}: {why}; correct it") from error
     # PostgreSQL lets a SELECT make a table (INTO), and change others by the way (WITH ... AS (DELETE ...)).
     changes = (expressions.Into, expressions.DML, expressions.DDL, expressions.Command)
     queries = [

@@ -12,9 +12,10 @@ from typing import Any
 from ultr import checks
 from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
 from ultr.errors import DataError, OptionError
-from ultr.preparation.engine import DUCKDB, SPARK, Engine
+from ultr.preparation.engine import DUCKDB, Engine
 from ultr.preparation.json_lines import read_json
 from ultr.preparation.queries import attach, name_of_query, run_query
+from ultr.preparation.remote import has_table, remote_table
 
 PARQUET, TEXT, JSON = "parquet", "csv", "json"
 FORMATS = {
@@ -54,9 +55,8 @@ def open_table(engine: Engine, log: object) -> Any:
         return _database(engine, text)
     if "://" in text:
         raise OptionError(f"{text} is not a file of this machine; name a table and give the database by --engine")
-    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
-        with engine.explained():
-            return engine.connection.table(text)
+    if engine.remote is not None and (has_table(engine, text) or not (_format(Path(text)) or Path(text).exists())):
+        return remote_table(engine, text)
     return _files(engine, files_of(text))
 
 
@@ -67,9 +67,8 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
     text = str(log)
     if text.startswith(_DATABASE):
         return [_database(engine, f"{text}?table={name}") for name in names]
-    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
-        with engine.explained():
-            return [engine.connection.table(name) for name in names]
+    if engine.remote is not None and not Path(text).is_dir():
+        return [remote_table(engine, f"{text}.{name}") for name in names]
     tables = []
     for name in names:
         found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
