@@ -37,8 +37,8 @@ class Engine:
     """Name of what is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
     """The databases that are read, by path, and what a query calls them."""
-    queries: int = 0
-    """Number of queries of the user that were run."""
+    named: int = 0
+    """Number of names that were made up."""
     remote: Any = None
     """Connection to another database, whose tables are brought here."""
 
@@ -51,6 +51,11 @@ class Engine:
                 return self.connection.read_parquet(path)
             self.connection.create_table(name, expression, temp=self.name != DUCKDB)
             return self.connection.table(name)
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet."""
+        self.named += 1
+        return f"{name}_{self.named}"
 
     def fetch(self, expression: Any) -> Any:
         """The result as an Arrow table in memory; only for what is small or collapsed."""

@@ -32,9 +32,9 @@ def read_json(engine: Engine, files: Sequence[Path], names: Sequence[str]) -> An
         large = iter(_beyond_float(engine, columns, guess))
         types = {name: _type(kind, large) for name, kind in columns.items()}
         written = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
-        view = f"json lines {len(engine.connection.list_tables())}"
+        view = engine.fresh("json_lines")
         engine.connection.con.execute(
-            f"CREATE TEMP VIEW {identifier(view)} AS SELECT * FROM read_json({places}, columns = {{{written}}})"
+            f"CREATE TEMP VIEW {view} AS SELECT * FROM read_json({places}, columns = {{{written}}})"
         )
         return engine.connection.table(view)
 

@@ -37,8 +37,7 @@ def run_query(engine: Engine, sql: str, *, databases: Mapping[str, str] | None =
         _check_one_select_of(engine, sql)
         with engine.explained(name_of_query(sql)):
             return remote_query(engine, sql.rstrip().rstrip(";"))
-    engine.queries += 1
-    file = engine.work / f"query-{engine.queries}.duckdb"
+    file = engine.work / f"{engine.fresh('query')}.duckdb"
     with engine.explained(name_of_query(sql)):
         _run_apart(engine, sql, file, databases or {})
         attach(engine.connection.con, str(file), file.stem)

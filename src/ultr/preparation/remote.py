@@ -11,7 +11,7 @@ from ultr.preparation.engine import Engine
 
 POSTGRES = "postgres"
 _AT_ONCE = 50_000
-_VIEW = "ultr_query_"
+_VIEW = "ultr_query"
 
 
 def has_table(engine: Engine, name: str) -> bool:
@@ -32,21 +32,18 @@ def remote_query(engine: Engine, sql: str) -> Any:
     if engine.remote.name != POSTGRES:
         return bring(engine, engine.remote.sql(sql))
     # Ibis makes such a view too, to know the types, and fails to drop it with some versions of sqlglot.
-    engine.queries += 1
-    view = f"{_VIEW}{engine.queries}"
+    view = engine.fresh(_VIEW)
     engine.remote.raw_sql(f"CREATE TEMPORARY VIEW {view} AS {sql}").close()
     return bring(engine, engine.remote.table(view))
 
 
 def bring(engine: Engine, expression: Any) -> Any:
     """The rows of an expression of the other database as a table of DuckDB, batch by batch."""
-    from ultr.preparation.queries import identifier
-
-    name = f"brought {len(engine.connection.list_tables())}"
+    name = engine.fresh("brought")
     with _reading_only(engine.remote):
         batches = engine.remote.to_pyarrow_batches(_with_plain_types(expression), chunk_size=_AT_ONCE)
         engine.connection.con.register("incoming", batches)
-        engine.connection.con.execute(f"CREATE TABLE {identifier(name)} AS SELECT * FROM incoming")
+        engine.connection.con.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
         engine.connection.con.unregister("incoming")
     return engine.connection.table(name)
 
