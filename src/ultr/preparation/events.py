@@ -29,6 +29,8 @@ class EventsSpec:
 
     source: Any
     """A place such as a log has, or a table of Ibis."""
+    name: str | None = None
+    """Name of the source in messages."""
     document: str
     impression: tuple[str, ...] = ()
     """Columns that name the page; without them, an event belongs to the last page before it."""
@@ -89,7 +91,7 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
 
     opened = isinstance(spec.source, ibis.Table)
     given = spec.source if opened else open_table(engine, spec.source)
-    what = "the table of events" if opened else name_of(spec.source)
+    what = spec.name or ("the table of events" if opened else name_of(spec.source))
     _check_columns(given, shown, spec, what)
     signals = spec.counted()
     ignored = {} if spec.action is None else _other_actions(engine, text(given[spec.action]), signals, what)

@@ -32,7 +32,7 @@ from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally, in_words
 from ultr.preparation.times import names as names_of
 from ultr.preparation.times import time_of
-from ultr.preparation.ubi import ubi_rows
+from ultr.preparation.ubi import read_ubi
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
     """The whole way; `folder` is where the rows that are put aside and the names of the documents go."""
     source = engine.source = name_of(log)
     asked = options.named()
-    table, elsewhere = ubi_rows(engine, log, asked.taken_along()) if options.ubi else (open_table(engine, log), 0)
+    ubi = read_ubi(engine, log, others=asked.taken_along()) if options.ubi else None
+    table = open_table(engine, log) if ubi is None else ubi.table.mutate(click=(ubi.table.click > 0).cast("int8"))
     inline = replace(asked, features=()) if options.features_from is not None else asked
     layout = row_format(engine, table, inline.found_in(table.columns, what=source), what=source)
     columns = layout.columns
@@ -157,7 +158,8 @@ def _prepared(engine: Engine, log: object, options: Options, folder: Path | None
         grades=() if grades is None else grades.levels,
         judged=0 if grades is None else int((grades.values >= 0).sum()),
         conflicting_labels=conflicting,
-        clicks_elsewhere=elsewhere,
+        clicks_elsewhere=0 if ubi is None else ubi.joined.unmatched["click"],
+        notes=() if ubi is None else tuple(ubi.notes()),
         rows=row_tally,
         clicks=click_tally,
     )

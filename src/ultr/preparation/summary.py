@@ -82,6 +82,8 @@ class Summary:
     """Number of documents with two that differ, which count as not judged."""
     clicks_elsewhere: int = 0
     """Clicks on documents that were not shown, which only logs of events have."""
+    notes: tuple[str, ...] = ()
+    """What was found out about the log on the way, a sentence each."""
 
     @classmethod
     def read(cls, folder: str | Path) -> Summary | None:
