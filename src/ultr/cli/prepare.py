@@ -152,6 +152,7 @@ def _print_summary(summary: Summary, out: Path) -> None:
 def _facts(summary: Summary) -> Iterator[str]:
     from ultr.data.missing_values import in_words
 
+    yield from summary.notes
     yield (
         f"{summary.documents:,} documents with {summary.features:,} features; "
         f"{summary.collapse_ratio:.2f} impressions a list"

@@ -88,9 +88,7 @@ def collapse(engine: Engine, rows: Any, pages: Any, *, name: str, begins: Sequen
     sums = ["click", "events", *_numbered(rows, "s")]
     some = fine.filter(ibis.or_(*(fine[each] > 0 for each in sums)))
     some = some.join(members, "page")
-    counted = some.group_by("list", "key", "position").agg(
-        **{each: some[each].sum().cast("int64") for each in sums}
-    )
+    counted = some.group_by("list", "key", "position").agg(**{each: some[each].sum().cast("int64") for each in sums})
     wanted = ["query", "document", "key", "position", *_numbered(rows, "fx")]
     first = fine.join(lists, fine.page == lists.page)
     first = first.select(lists.list, *(fine[each] for each in wanted))

@@ -1,9 +1,10 @@
-"""The engines that do the work: DuckDB inside the process, Spark, or another Ibis back end."""
+"""The engines that do the work: DuckDB inside the process, which may read from another database, or Spark."""
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,12 @@ from ultr.errors import DataError, MissingExtraError, OptionError, UltrError
 
 DUCKDB = "duckdb"
 SPARK = "spark"
+CLOSED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+"""Settings of a DuckDB that fetches and loads nothing, and takes no variable of Python for a table."""
 _SIZE = re.compile(r"\s*([1-9][0-9]{0,5}(?:\.[0-9]+)?)\s*([MG]i?B)\s*", re.IGNORECASE)
 
 
@@ -30,6 +37,10 @@ class Engine:
     """Name of what is being read, for messages."""
     attached: dict[str, str] = field(default_factory=dict)
     """The databases that are read, by path, and what a query calls them."""
+    named: int = 0
+    """Number of names that were made up."""
+    remote: Any = None
+    """Connection to another database, whose tables are brought here."""
 
     def keep(self, name: str, expression: Any) -> Any:
         """The table that an expression gives, computed once and kept on disk or in the back end."""
@@ -41,6 +52,11 @@ class Engine:
             self.connection.create_table(name, expression, temp=True)
             return self.connection.table(name)
 
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet."""
+        self.named += 1
+        return f"{name}_{self.named}"
+
     def fetch(self, expression: Any) -> Any:
         """The result as an Arrow table in memory; only for what is small or collapsed."""
         with self.explained():
@@ -51,6 +67,10 @@ class Engine:
         if self.name == DUCKDB and (less := _bytes(self.memory) // 4) > 200 * 10**6:
             with self.explained():
                 self.connection.raw_sql(f"SET memory_limit = '{less}B'")
+
+    def half_of_memory(self) -> str:
+        """Memory for a second DuckDB beside this one."""
+        return f"{_bytes(self.memory) // 2}B"
 
     def row(self, expression: Any) -> dict[str, Any]:
         """The only row of a result."""
@@ -67,8 +87,9 @@ class Engine:
             yield from self.connection.to_pyarrow_batches(expression, chunk_size=100_000)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explained(self, source: str | None = None) -> Iterator[None]:
         """Turn what the back end complains about into one sentence."""
+        what = source or self.source
         try:
             yield
         except UltrError:
@@ -84,9 +105,15 @@ class Engine:
                 raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
             if "no space left" in text.lower():
                 raise DataError(f"the disk is full ({text}); make space or give another --out") from error
+            if "requires the extension" in text or ("exists in the" in text and "extension" in text):
+                raise DataError(
+                    f"{what} needs an extension of DuckDB ({text}); none is loaded, and nothing is fetched from a "
+                    "network: give files of this machine"
+                ) from error
             if "conflicting lock" in text.lower():
-                raise DataError(f"{self.source} is open elsewhere ({text}); close it there or copy it") from error
-            raise DataError(f"{self.source} cannot be read by {self.name}: {text}; mend or write it again") from error
+                raise DataError(f"{what} is open elsewhere ({text}); close it there or copy it") from error
+            name = self.name if self.remote is None else f"{self.remote.name} or {self.name}"
+            raise DataError(f"{what} cannot be read by {name}: {text}; mend or write it again") from error
 
 
 @contextmanager
@@ -95,11 +122,13 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
     _need("ibis", "prepare")
     limit = check_memory(memory)
     if engine == DUCKDB:
-        yield from _duckdb(work, limit)
+        with _without_question_mark(work) as plain:
+            yield from _duckdb(plain, limit)
     elif engine == SPARK:
         yield from _spark(work, limit)
     elif "://" in str(engine):
-        yield from _other(engine, work)
+        with _without_question_mark(work) as plain:
+            yield from _beside(engine, plain, limit)
     else:
         raise OptionError(
             f"engine must be duckdb, spark or the connection string of an Ibis back end such as "
@@ -120,12 +149,26 @@ def _bytes(memory: str) -> int:
     return int(float(found[1]) * {"MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}[found[2].upper()])
 
 
+@contextmanager
+def _without_question_mark(folder: Path) -> Iterator[Path]:
+    """A folder whose path DuckDB can work in: it writes its log ahead beside `what`, not beside `what?`."""
+    if "?" not in str(folder.resolve()):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="ultr-") as other:
+        yield Path(other)
+
+
 def _duckdb(work: Path, memory: str) -> Iterator[Engine]:
     _need("duckdb", "prepare")
     import ibis
 
     connection = ibis.duckdb.connect(
-        work / "work.duckdb", memory_limit=memory, temp_directory=str(work / "spilled"), preserve_insertion_order=False
+        work / "work.duckdb",
+        memory_limit=memory,
+        temp_directory=str(work / "spilled"),
+        preserve_insertion_order=False,
+        **CLOSED,
     )
     connection.raw_sql("SET enable_progress_bar = false")
     try:
@@ -160,20 +203,24 @@ def _spark(work: Path, memory: str) -> Iterator[Engine]:
             session.stop()
 
 
-def _other(url: str, work: Path) -> Iterator[Engine]:
+def _beside(url: str, work: Path, memory: str) -> Iterator[Engine]:
+    """DuckDB, with a connection to another database by the side."""
     import ibis
 
     try:
         connection = ibis.connect(url)
     except ModuleNotFoundError as error:
         scheme = url.partition("://")[0]
+        extra = "ultr[postgres]" if scheme.startswith("postgres") else f"ibis-framework[{scheme}]"
         raise MissingExtraError(
-            f"the engine {scheme} needs {error.name}; install it with: pip install 'ibis-framework[{scheme}]'"
+            f"the engine {scheme} needs {error.name}; install it with: pip install '{extra}'"
         ) from error
     except Exception as error:
         raise OptionError(f"cannot connect to the engine {url.partition('://')[0]}: {_first_line(error)}") from error
     try:
-        yield Engine(connection.name, connection, work)
+        for engine in _duckdb(work, memory):
+            engine.remote = connection
+            yield engine
     finally:
         connection.disconnect()
 
@@ -185,7 +232,7 @@ def _need(module: str, extra: str) -> None:
 
 def _is_of_a_back_end(error: Exception) -> bool:
     roots = {part.__module__.partition(".")[0] for part in type(error).__mro__}
-    return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot"})
+    return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot", "psycopg"})
 
 
 def _first_line(error: BaseException) -> str:

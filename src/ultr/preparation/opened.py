@@ -1,15 +1,19 @@
-"""A raw log opened as one table: files, a database, a frame, or impressions with events."""
+"""A raw log opened as one table: files, a database, a frame, or what was shown with its events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ultr.data.column_names import guess, listed
+from ultr.data.signal import CLICK
+from ultr.errors import DataError
 from ultr.preparation.engine import Engine
+from ultr.preparation.events import EventsSpec, Joined, in_words, join
 from ultr.preparation.options import Options
 from ultr.preparation.sources import is_columnar, name_of, open_table
-from ultr.preparation.ubi import ubi_rows
+from ultr.preparation.ubi import read_ubi
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,86 @@ def open_log(engine: Engine, log: object, options: Options) -> Opened:
     """A log with its events, if they are in a table of their own."""
     name = name_of(log)
     if options.ubi:
-        table, elsewhere = ubi_rows(engine, log, options.taken_along())
-        return Opened(table, name, cheap=False, elsewhere={"click": elsewhere} if elsewhere else {})
-    return Opened(open_table(engine, log), name, cheap=is_columnar(log))
+        ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options))
+        return Opened(
+            ubi.table,
+            name,
+            cheap=False,
+            roles=_roles(ubi.joined),
+            elsewhere=_some(ubi.joined.unmatched),
+            notes=(*ubi.notes(), *_notes(ubi.joined)),
+        )
+    table = open_table(engine, log)
+    if options.clicks_from is None:
+        return Opened(table, name, cheap=is_columnar(log))
+    joined = join(engine, table, _spec(engine, table, options, name))
+    return Opened(
+        joined.table,
+        f"{name} with {name_of(options.clicks_from)}",
+        cheap=False,
+        roles=_roles(joined),
+        elsewhere=_some(joined.unmatched),
+        notes=tuple(_notes(joined)),
+    )
+
+
+def _spec(engine: Engine, table: Any, options: Options, name: str) -> EventsSpec:
+    """How the events are joined: by the page if they name it, else by user or query and time."""
+    events = open_table(engine, options.clicks_from)
+    called = dict(options.event_columns)
+    document = options.document or guess("document", table.columns)
+    usual = guess("impression", table.columns)
+    impression = options.impression or ((usual,) if usual else ())
+    if document is None:
+        raise DataError(f"{name} has no column that looks like the document; name it with --document")
+    in_events = {each: called.get(each, each) for each in (*impression, document)}
+    if called.get(document, document) not in events.columns and (near := guess("document", events.columns)):
+        in_events[document] = near
+    shown = {there: here for here, there in in_events.items()}
+    keys: tuple[str, ...] = ()
+    if not all(in_events[each] in events.columns for each in impression) or not impression:
+        named = [options.user, options.query or guess("query", table.columns)]
+        keys = tuple(called.get(each, each) for each in named if each and called.get(each, each) in events.columns)
+        if not keys or options.time is None:
+            raise DataError(
+                f"the events have neither the impression of {name} nor a user or query and a time to join by; name the "
+                f"columns with --impression, or --user and --time; they have: {listed(events.columns)}"
+            )
+        shown |= {called.get(each, each): each for each in (*filter(None, named), options.time)}
+        impression = ()
+    return EventsSpec(
+        source=events,
+        name=name_of(options.clicks_from),
+        document=in_events[document],
+        impression=tuple(in_events[each] for each in impression),
+        keys=keys,
+        time=None if impression else called.get(str(options.time), options.time),
+        window=options.window,
+        action=options.action,
+        signals=_actions(options) or {},
+        event_id=options.event_id,
+        shown=shown,
+    )
+
+
+def _actions(options: Options) -> dict[str, tuple[str, ...]] | None:
+    """The actions of each signal; the click has its own name unless it is given another."""
+    if not options.signals and options.click is None:
+        return None
+    given = {CLICK: options.click or CLICK} | dict(options.signals)
+    return {name: tuple(action.strip() for action in actions.split("|")) for name, actions in given.items()}
+
+
+def _roles(joined: Joined) -> dict[str, Any]:
+    return {"click": CLICK, "signals": {name: name for name in joined.signals if name != CLICK}}
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _notes(joined: Joined) -> Iterator[str]:
+    if joined.duplicates:
+        yield f"{joined.duplicates:,} events were there already and count once"
+    if joined.ignored:
+        yield f"actions that no signal counts: {in_words(joined.ignored, most=5)}; --signal NAME=ACTION counts one"

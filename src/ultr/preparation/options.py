@@ -30,9 +30,16 @@ class Options(Columns):
     features_from: Any = None
     """A second table with the features, joined by query and document, or by document."""
     clicks_from: Any = None
-    """A table of events, joined to what was shown; see `events`."""
-    events: Mapping[str, Any] = field(default_factory=dict)
-    """How the table of events is joined: the fields of `EventsSpec`, such as `action` and `document`."""
+    """A table of events, joined to what was shown by impression and document, or by user or query, document and time;
+    --click and --signal then name actions."""
+    action: str | None = None
+    """Column of the events that says what happened; without it, every event is a click."""
+    event_id: str | None = None
+    """Column of the events that is the same where one was written twice."""
+    event_columns: Mapping[str, str] = field(default_factory=dict)
+    """Column of the events for one of the log as COLUMN=COLUMN OF THE EVENTS, where the names differ."""
+    window: float = 1800.0
+    """Seconds after a page in which an event without an impression may belong to it."""
     periods: int | str = 10
     """Parts that the time is cut into, with about as many pages each; or day, which a log needs that is to grow."""
     rare: int = 100

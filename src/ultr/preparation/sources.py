@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 from ultr import checks
 from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
 from ultr.errors import DataError, OptionError
-from ultr.preparation.engine import DUCKDB, SPARK, Engine
+from ultr.preparation.engine import DUCKDB, Engine
+from ultr.preparation.json_lines import read_json
+from ultr.preparation.queries import attach, name_of_query, run_query
+from ultr.preparation.remote import has_table, remote_table
 
 PARQUET, TEXT, JSON = "parquet", "csv", "json"
 FORMATS = {
@@ -26,12 +28,20 @@ FORMATS = {
     ".ndjson": JSON,
     ".json": JSON,
 }
+_SQL = "sql:"
 _DATABASE = "duckdb:"
+_WHAT_OF_IT = re.compile(r"(?P<path>.*?)[?](?P<what>sql|table)=(?P<value>.*)", re.DOTALL)
 
 
 def name_of(log: object) -> str:
     """Name of a log in a message."""
-    return str(log) if isinstance(log, str | Path) else f"the {type(log).__module__.partition('.')[0]} frame"
+    if not isinstance(log, str | Path):
+        return f"the {type(log).__module__.partition('.')[0]} frame"
+    text = str(log)
+    if text.startswith(_SQL):
+        return name_of_query(text.removeprefix(_SQL))
+    asked = _WHAT_OF_IT.fullmatch(text.removeprefix(_DATABASE)) if text.startswith(_DATABASE) else None
+    return f"{name_of_query(asked['value'])} of {asked['path']}" if asked and asked["what"] == "sql" else text
 
 
 def is_columnar(log: object) -> bool:
@@ -47,13 +57,14 @@ def open_table(engine: Engine, log: object) -> Any:
     if not isinstance(log, str | Path):
         return _frame(log)
     text = str(log)
+    if text.startswith(_SQL):
+        return run_query(engine, text.removeprefix(_SQL))
     if text.startswith(_DATABASE):
         return _database(engine, text)
     if "://" in text:
         raise OptionError(f"{text} is not a file of this machine; name a table and give the database by --engine")
-    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
-        with engine.explained():
-            return engine.connection.table(text)
+    if engine.remote is not None and (has_table(engine, text) or not (_format(Path(text)) or Path(text).exists())):
+        return remote_table(engine, text)
     return _files(engine, files_of(text))
 
 
@@ -63,10 +74,9 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
         raise OptionError(f"give the folder or the database that holds {' and '.join(names)}, not a frame")
     text = str(log)
     if text.startswith(_DATABASE):
-        return [_database(engine, f"{text.partition('?')[0]}?table={name}") for name in names]
-    if engine.name not in (DUCKDB, SPARK) and not Path(text).exists():
-        with engine.explained():
-            return [engine.connection.table(name) for name in names]
+        return [_database(engine, f"{text}?table={name}") for name in names]
+    if engine.remote is not None and not Path(text).is_dir():
+        return [remote_table(engine, f"{text}.{name}") for name in names]
     tables = []
     for name in names:
         found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
@@ -121,13 +131,7 @@ def _files(engine: Engine, files: list[Path]) -> Any:
         _check_whole(file)
     if kind == TEXT:
         return _texts(engine, files, names)
-    array = first_line(files[0]).lstrip().startswith("[")
-    options = {"format": "array" if array else "newline_delimited", "sample_size": -1} if engine.name == DUCKDB else {}
-    with engine.explained():
-        table = engine.connection.read_json(names, **options)
-    if table.columns == ("json",):
-        raise DataError(f"{files[0]} holds no JSON objects; write one object a line, with the names of the columns")
-    return table
+    return read_json(engine, files, names)
 
 
 def _texts(engine: Engine, files: list[Path], names: list[str]) -> Any:
@@ -192,26 +196,24 @@ def _check_whole(file: Path) -> None:
 
 def _database(engine: Engine, text: str) -> Any:
     """A table or a query of a DuckDB file, which a query knows as `log`; a second file is `features`."""
-    path, _, options = text.removeprefix(_DATABASE).partition("?")
-    path = str(Path(path).expanduser())
-    given = {key: values[-1] for key, values in parse_qs(options).items()}
+    place = text.removeprefix(_DATABASE)
+    asked = _WHAT_OF_IT.fullmatch(place)
+    path = str(Path(asked["path"] if asked else place.partition("?")[0]).expanduser())
     if engine.name != DUCKDB:
         raise OptionError(f"{text} needs the engine duckdb, not {engine.name}")
     if not Path(path).is_file():
         raise DataError(f"there is no DuckDB file {path}; give duckdb:FILE?table=NAME or duckdb:FILE?sql=SELECT ...")
+    name = engine.attached.setdefault(path, "features" if engine.attached else "log")
+    if asked and asked["what"] == "sql":
+        return run_query(engine, asked["value"], databases={name: path})
     with engine.explained():
-        if path not in engine.attached:
-            name = "features" if engine.attached else "log"
-            engine.connection.attach(path, name=name, read_only=True)
-            engine.attached[path] = name
-        place = (engine.attached[path], "main")
-        if set(given) == {"sql"}:
-            return engine.connection.sql(given["sql"])
-        tables = engine.connection.list_tables(database=place)
-        if set(given) != {"table"}:
+        if name not in engine.connection.list_catalogs():
+            attach(engine.connection.con, path, name)
+        tables = engine.connection.list_tables(database=(name, "main"))
+        if asked is None:
             raise OptionError(f"{text} must end in ?table=NAME or ?sql=SELECT ...; its tables: {', '.join(tables)}")
-        checks.one_of(f"the table of {path}", given["table"], tables)
-        return engine.connection.table(given["table"], database=place)
+        checks.one_of(f"the table of {path}", asked["value"], tables)
+        return engine.connection.table(asked["value"], database=(name, "main"))
 
 
 def _frame(frame: object) -> Any:

@@ -16,6 +16,7 @@ _ISO = (
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?$"
 )
 """The one way of writing a moment that every engine reads alike."""
+_NO_TIMES = "column {name} of {what} holds no times; give a column of timestamps, of dates as 2024-01-31, or of numbers"
 _SAMPLE = 1_000
 _MIDNIGHT = " 00:00:00"
 
@@ -37,9 +38,37 @@ def time_of(engine: Engine, table: Any, name: str, *, what: str) -> Any:
         first = engine.fetch(first.filter(first.number | first.moment).limit(_SAMPLE))
         if first.num_rows:
             return number if sum(first["number"].to_pylist()) > sum(first["moment"].to_pylist()) else moment
-    raise DataError(
-        f"column {name!r} of {what} holds no times; give a column of timestamps, of dates as 2024-01-31, or of numbers"
-    )
+    raise DataError(_NO_TIMES.format(name=repr(name), what=what))
+
+
+def microseconds(engine: Engine, table: Any, name: str, *, what: str) -> Any:
+    """A column of times as microseconds since 1970 in UTC, so that those of two tables can be compared.
+
+    Numbers are seconds, or milli-, micro- or nanoseconds where the largest of them would lie beyond the year 5000.
+    Text may hold numbers and ISO 8601 side by side.
+    """
+    column = table[name]
+    kind = column.type()
+    if kind.is_date():
+        return _since_1970(column.cast("timestamp"))
+    if kind.is_timestamp():
+        return _since_1970(column)
+    number, moment = column, None
+    if kind.is_string():
+        number, moment = column.strip().try_cast(NUMBER), _since_1970(_moment(column.strip()))
+    if not number.type().is_numeric():
+        raise DataError(_NO_TIMES.format(name=repr(name), what=what))
+    number = number if number.type().is_integer() else _finite(number.cast(NUMBER))
+    given = {"largest": number.abs().max(), "moments": number.count() if moment is None else moment.count()}
+    found = engine.row(table.aggregate(**given))
+    if found["largest"] is None and not (moment is not None and found["moments"]):
+        raise DataError(_NO_TIMES.format(name=repr(name), what=what))
+    units = [(10**17, 10**-3), (10**14, 1), (10**11, 10**3)]
+    unit = next((unit for least, unit in units if (found["largest"] or 0) >= least), 10**6)
+    # Engines divide in float64, which holds the result, if not the dividend, to less than a half.
+    scaled = (number - number % 1000) / 1000 if unit < 1 else number * unit
+    whole = scaled.round().cast("int64")
+    return whole if moment is None else moment.coalesce(whole)
 
 
 def written(time: Any) -> Any:
@@ -113,3 +142,8 @@ def _moment(text: Any) -> Any:
     import ibis
 
     return ibis.ifelse(text.re_search(_ISO), text.try_cast(MOMENT), ibis.null(MOMENT))
+
+
+def _since_1970(moment: Any) -> Any:
+    # Engines disagree on whether the seconds of an epoch have a fraction.
+    return moment.truncate("s").epoch_seconds().cast("int64") * 10**6 + moment.microsecond().cast("int64")

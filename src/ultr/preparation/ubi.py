@@ -2,67 +2,251 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ultr.data.column_names import check_column, listed
 from ultr.errors import DataError
+from ultr.preparation.attributes import attribute, has_attribute
 from ultr.preparation.engine import Engine
+from ultr.preparation.events import CLICK, EventsSpec, Joined, join
 from ultr.preparation.sources import name_of, tables_of
+from ultr.preparation.times import microseconds
 from ultr.preparation.values import text
 
 QUERIES, EVENTS = "ubi_queries", "ubi_events"
-CLICK = "click"
-"""The action of an event that is a click on a result."""
-_OBJECT = ("event_attributes", "object", "object_id")
+IMPRESSION = "impression"
+"""The action of an event that says that a result was seen."""
+_HITS = ("query_response_hit_ids", "query_response_object_ids")
+"""The shown documents in their order; the second is the older name."""
+_OBJECT = "event_attributes.object.object_id"
+_ORDINALS = ("event_attributes.position.ordinal", "event_attributes.position")
+_OF_EVENTS = "event_attributes."
+_OBJECT_ID = "object of the event"
 
 
-def ubi_rows(engine: Engine, log: object, others: tuple[str, ...]) -> tuple[Any, int]:
-    """The shown documents of `ubi_queries` with their clicks, and the clicks on what was not shown.
+@dataclass(frozen=True)
+class UbiLog:
+    """The shown documents of `ubi_queries` with the counts of their events, and how they were placed."""
+
+    table: Any
+    """Columns impression, query, document, position, one for each signal, and those that were asked for."""
+    joined: Joined
+    repeated: int
+    """Responses that were written again with the same documents."""
+    ordinals_from: int | None
+    """The number of the first ordinal of events; None if they do not show it."""
+    ordinals: int
+    """Events of shown documents that have an ordinal."""
+    agreeing: int
+    """Those of them whose ordinal is the place in the list, counted from `ordinals_from`."""
+    moved: int
+    """Responses that begin further down, since all ordinals of their events say so."""
+    contradicted: int
+    """Responses whose ordinals fit no place of the list."""
+    seen_by_events: bool
+    """True if there are events of results that were seen, not only of those that were clicked."""
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of the summary must know, a sentence each."""
+        if self.ordinals_from is not None:
+            yield (
+                f"ordinals of events count from {self.ordinals_from}: {self.agreeing:,} of {self.ordinals:,} "
+                "are the place in the list"
+            )
+        if self.repeated:
+            yield f"{self.repeated:,} responses repeat the documents of another of their query_id; they are left out"
+        if self.moved:
+            rest = "" if self.seen_by_events else ", and such pages without an event stay at the top"
+            yield f"{self.moved:,} result pages begin further down, as the ordinals of their events say{rest}"
+        if self.contradicted:
+            yield f"{self.contradicted:,} result pages have ordinals that do not fit their list; the list counts"
+
+
+def read_ubi(
+    engine: Engine,
+    log: object,
+    *,
+    others: Sequence[str] = (),
+    signals: Mapping[str, tuple[str, ...]] | None = None,
+    offset: str | None = None,
+) -> UbiLog:
+    """The shown documents of `ubi_queries`, each with the events of `ubi_events` on it.
 
     An impression is a `query_id`, its query the `user_query`, its documents the `query_response_hit_ids` in their
-    order. A document is clicked if `ubi_events` has an event of the action `click` with the same `query_id` and the
-    document as `event_attributes.object.object_id`. `others` are further columns of `ubi_queries` to take along.
+    order; further responses of a `query_id` are the pages that follow. An event belongs to the document that it names
+    as `event_attributes.object.object_id`. `signals` names the actions that are counted, by default `click` alone.
+
+    `others` are further columns, also attributes such as `query_attributes.device`. `offset` is one that holds the
+    number of results before the first of a page; without it, a page begins where the ordinals of its events say.
     """
     queries, events = tables_of(engine, log, (QUERIES, EVENTS))
-    for name in ("query_id", "user_query", "query_response_hit_ids", *others):
-        check_column(name, queries.columns, what=f"{QUERIES} of {name_of(log)}")
+    what, what_events = f"{QUERIES} of {name_of(log)}", f"{EVENTS} of {name_of(log)}"
+    for name in ("query_id", "user_query"):
+        check_column(name, queries.columns, what=what)
     for name in ("query_id", "action_name"):
-        check_column(name, events.columns, what=f"{EVENTS} of {name_of(log)}")
-    hits = queries.query_response_hit_ids
-    if not hits.type().is_array():
-        hits = text(hits).split(",")
-    shown = queries.select(
+        check_column(name, events.columns, what=what_events)
+    if not has_attribute(events, _OBJECT):
+        raise DataError(
+            f"{EVENTS} has no {_OBJECT}, which names the clicked document; it has: {listed(events.columns)}"
+        )
+    events = events.mutate(**{_OBJECT_ID: text(attribute(events, _OBJECT, what=what_events))})
+
+    responses, repeated = _responses(engine, queries, others, offset, what)
+    shown = _unnested(responses)
+    actions = [*(signals or {CLICK: (CLICK,)}).values(), (IMPRESSION,)]
+    evidence = _evidence(engine, shown, events, [each for group in actions for each in group])
+    placed, facts = _placed(engine, shown, evidence, given=offset is not None)
+    seen = bool(engine.count(_of_action(events, [IMPRESSION]).limit(1)))
+    placed = _with_attributes(placed, events, [name for name in others if name.startswith(_OF_EVENTS)], seen=seen)
+    spec = EventsSpec(
+        source=events,
+        name=what_events,
+        impression=("query_id",),
+        document=_OBJECT_ID,
+        action="action_name",
+        signals=signals or {},
+        shown={"query_id": "impression", _OBJECT_ID: "document"},
+    )
+    joined = join(engine, placed, spec)
+    return UbiLog(joined.table, joined, repeated=repeated, seen_by_events=seen, **facts)
+
+
+def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str | None, what: str) -> tuple[Any, int]:
+    """Result pages, in parts of a query where it has several, with the number of results before each."""
+    import ibis
+
+    own = {name: _other(engine, queries, name, what) for name in others if not name.startswith(_OF_EVENTS)}
+    timed = "timestamp" in queries.columns
+    at = microseconds(engine, queries, "timestamp", what=what) if timed else ibis.null("int64")
+    before = {} if offset is None else {"before": _whole(attribute(queries, offset, what=what))}
+    pages = queries.select(
         impression=text(queries.query_id),
         query=text(queries.user_query),
-        document=hits,
-        **{f"other {name}": queries[name] for name in others},
-    ).unnest("document", offset="place", keep_empty=True)
-    shown = shown.mutate(document=text(shown.document.cast("string").strip()), position=shown.place.fill_null(0) + 1)
-    clicks = events.filter(events.action_name.lower() == CLICK)
-    clicked = clicks.select(impression=text(clicks.query_id), document=text(_object_id(clicks))).distinct()
-    clicked = engine.keep("ubi_clicks", clicked.mutate(clicked=1))
-    elsewhere = clicked.anti_join(shown, ["impression", "document"])
-    rows = shown.left_join(clicked, ["impression", "document"]).select(
-        shown.impression,
-        shown.query,
-        shown.document,
-        shown.position,
-        *(shown[f"other {name}"].name(name) for name in others),
-        click=clicked.clicked.fill_null(0),
+        documents=_hits(queries, what),
+        at=at,
+        **own,
+        **before,
     )
-    return rows, engine.count(elsewhere)
+    same = ibis.row_number().over(group_by=["impression", "documents"], order_by=["at", "query", *own])
+    pages = pages.mutate(same=same)
+    first = pages.filter((pages.same == 0) | pages.impression.isnull()).drop("same")
+    part = ibis.window(group_by="impression", order_by=["at"], preceding=None, following=0)
+    size = first.documents.length().fill_null(0)
+    # Without times it is not known which page came first.
+    given = first.before if offset else (size.sum().over(part) - size if timed else ibis.literal(0))
+    first = first.mutate(before=given.fill_null(0).cast("int64"), part=ibis.row_number().over(part))
+    first = engine.keep(engine.fresh("responses"), first)
+    return first, engine.count(queries) - engine.count(first)
 
 
-def _object_id(events: Any) -> Any:
-    """The document of each event, nested as in JSON or flattened as in CSV."""
-    flat = ".".join(_OBJECT)
-    if flat in events.columns:
-        return events[flat]
-    column: Any = events[_OBJECT[0]] if _OBJECT[0] in events.columns else None
-    for name in _OBJECT[1:]:
-        if column is None or not column.type().is_struct() or name not in column.type().names:
-            raise DataError(
-                f"{EVENTS} has no {flat}, which names the clicked document; it has: {listed(events.columns)}"
-            )
-        column = column[name]
-    return column.cast("string")
+def _hits(queries: Any, what: str) -> Any:
+    """The shown documents of each response as a list of texts."""
+    found = [name for name in _HITS if name in queries.columns]
+    if not found:
+        check_column(_HITS[0], queries.columns, what=what)
+    lists = []
+    for name in found:
+        hits = queries[name]
+        if not hits.type().is_array():
+            # A list in a cell of text: a,b or ["a", "b"].
+            hits = text(hits).re_replace(r'''^\s*\[|\]\s*$|"''', "").split(",")
+        lists.append(hits.cast("array<string>"))
+    return lists[0] if len(lists) == 1 else lists[0].coalesce(lists[1])
+
+
+def _other(engine: Engine, queries: Any, name: str, what: str) -> Any:
+    if name == "timestamp" and not queries[name].type().is_timestamp():
+        at = microseconds(engine, queries, name, what=what)
+        return ((at - at % 1000) / 1000).round().cast("int64").as_timestamp("ms")
+    return attribute(queries, name, what=what)
+
+
+def _unnested(responses: Any) -> Any:
+    rows = responses.unnest("documents", offset="place", keep_empty=True)
+    rows = rows.mutate(document=text(rows.documents.strip()), place=rows.place.fill_null(0).cast("int64"))
+    return rows.drop("documents", "at")
+
+
+def _of_action(events: Any, actions: Sequence[str]) -> Any:
+    return events.filter(text(events.action_name).strip().lower().isin([each.lower() for each in actions]))
+
+
+def _evidence(engine: Engine, shown: Any, events: Any, actions: Sequence[str]) -> Any | None:
+    """By how much the ordinals of events are beyond the places of their documents, counted from 0."""
+    path = next((path for path in _ORDINALS if has_attribute(events, path)), None)
+    if path is None or attribute(events, path, what=EVENTS).type().is_struct():
+        return None
+    chosen = _of_action(events, actions)
+    ordinals = chosen.select(
+        impression=text(chosen.query_id),
+        document=chosen[_OBJECT_ID],
+        ordinal=_whole(attribute(chosen, path, what=EVENTS)),
+    ).distinct()
+    joined = shown.join(ordinals.filter(ordinals.ordinal.notnull()), ["impression", "document"])
+    beyond = joined.select("impression", "part", beyond=joined.ordinal - joined.place - joined.before)
+    return engine.keep(engine.fresh("ordinals"), beyond)
+
+
+def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) -> tuple[Any, dict[str, Any]]:
+    """Rows with a position, and what the ordinals say of it; they move nothing where the place is given."""
+    import ibis
+
+    at_top = shown.mutate(position=shown.before + shown.place + 1).drop("before", "place", "part")
+    facts: dict[str, Any] = {"ordinals": 0, "agreeing": 0, "ordinals_from": None, "moved": 0, "contradicted": 0}
+    if evidence is None:
+        return at_top, facts
+    found = engine.row(
+        evidence.aggregate(all=evidence.count(), zero=(evidence.beyond == 0).sum(), one=(evidence.beyond == 1).sum())
+    )
+    zero, one = int(found["zero"] or 0), int(found["one"] or 0)
+    if not zero and not one:
+        return at_top, facts | {"ordinals": int(found["all"])}
+    start = 0 if zero > one else 1
+    pages = evidence.group_by("impression", "part").agg(low=evidence.beyond.min(), high=evidence.beyond.max())
+    same = (pages.low == pages.high) & (pages.low > start)
+    shift = ibis.ifelse(same, pages.low - start, 0) if not given else ibis.literal(0)
+    pages = pages.mutate(shift=shift.cast("int64"))
+    pages = engine.keep(engine.fresh("shifts"), pages)
+    counts = engine.row(
+        pages.aggregate(
+            moved=(pages.shift > 0).sum(),
+            wrong=((pages["shift"] == 0) & ((pages.low != start) | (pages.high != start))).sum(),
+        )
+    )
+    facts |= {
+        "ordinals": int(found["all"]),
+        "agreeing": one if start else zero,
+        "ordinals_from": start,
+        "moved": int(counts["moved"] or 0),
+        "contradicted": int(counts["wrong"] or 0),
+    }
+    moved = shown.left_join(pages.select("impression", "part", "shift"), ["impression", "part"])
+    position = moved.before + moved.place + 1 + moved["shift"].fill_null(0)
+    return moved.select(*(name for name in at_top.columns if name != "position"), position=position), facts
+
+
+def _with_attributes(shown: Any, events: Any, names: Sequence[str], *, seen: bool) -> Any:
+    """Rows with attributes of the events that say that they were seen."""
+    if not names:
+        return shown
+    if not seen:
+        raise DataError(
+            f"{names[0]} is known only of documents that something was done with, so that it would tell the clicks; "
+            f"{EVENTS} must have events of the action {IMPRESSION!r} for it"
+        )
+    chosen = _of_action(events, [IMPRESSION])
+    cells = chosen.select(
+        event_query=text(chosen.query_id),
+        event_document=chosen[_OBJECT_ID],
+        **{name: text(attribute(chosen, name, what=EVENTS)) for name in names},
+    )
+    known = cells.group_by("event_query", "event_document").agg(**{name: cells[name].min() for name in names})
+    joined = shown.left_join(known, [shown.impression == known.event_query, shown.document == known.event_document])
+    return joined.select(*shown.columns, *names)
+
+
+def _whole(column: Any) -> Any:
+    """A column as whole numbers; null where it is none."""
+    return text(column).try_cast("float64").round().cast("int64")
