@@ -3,65 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ultr.cli import options, output
+from ultr.errors import OptionError
+from ultr.field_docs import field_docs
+from ultr.preparation.options import Options
+from ultr.preparation.robots import RobotRules
 
 if TYPE_CHECKING:
     from ultr.preparation import Summary
+
+_FLAGS = {"factors": "--factor", "signals": "--signal", "event_columns": "--event-column"}
+"""Options that are given one at a time, under a name of one."""
+_JOINED = ("impression", "features")
+"""Options that are given as a,b,c."""
+_MAPPINGS = ("signals", "event_columns")
+_ROBOTS = tuple(each.name for each in fields(RobotRules))
 
 
 def prepare(
     log: Annotated[
         str,
         typer.Argument(
-            help="Parquet, CSV, TSV or JSON lines: a file, a folder or a quoted pattern; or duckdb:FILE?table=NAME. "
-            "One row for each shown document, or for each result page with lists."
+            help="Parquet, CSV, TSV or JSON lines: a file, a folder or a quoted pattern; sql:SELECT ... over files; "
+            "duckdb:FILE?table=NAME; a table of --engine. One row for each shown document, or for each result page."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the click log.")],
-    query: Annotated[str | None, typer.Option(help="Column of the query.")] = None,
-    document: Annotated[str | None, typer.Option(help="Column of the document, or of the list of documents.")] = None,
-    position: Annotated[
-        str | None, typer.Option(help="Column of the position; a list of documents needs none.")
+    out: Annotated[Path | None, typer.Option(help="Folder for the click log; by default that of --append.")] = None,
+    append: Annotated[
+        Path | None, typer.Option(help="Add the days of LOG to this click log, which was prepared with --periods day.")
     ] = None,
-    click: Annotated[str | None, typer.Option(help="Column of the click, 0 or 1; of a page also as 0100.")] = None,
-    impression: Annotated[
-        str | None, typer.Option(help="Column that tells result pages apart; several as a,b.")
-    ] = None,
-    time: Annotated[str | None, typer.Option(help="Column of the time of the page, for splits by time.")] = None,
-    periods: Annotated[int, typer.Option(help="Into how many parts the time is cut, with as many pages each.")] = 10,
-    label: Annotated[
-        str | None, typer.Option(help="Column of a judge's grade of the document, to examine the log by.")
-    ] = None,
-    unjudged: Annotated[
-        list[str] | None, typer.Option(help="A label that says that there is none, such as -1; repeatable.")
-    ] = None,
-    factor: Annotated[list[str] | None, typer.Option(help="Column that is a cause of bias, repeatable.")] = None,
-    features: Annotated[str | None, typer.Option(help="Columns of features as a,b,c or by pattern as bm25_*.")] = None,
-    features_from: Annotated[
-        str | None, typer.Option(help="A second table with the features, joined by query and document.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="A TOML file with the names of columns, or yandex, sogou, trec2014, ubi.")
-    ] = None,
-    positions_from: Annotated[int | None, typer.Option(help="Number of the first position, by default 1.")] = None,
-    engine: Annotated[
-        str, typer.Option(help="duckdb, spark, or the connection string of another Ibis back end (untested).")
-    ] = "duckdb",
-    memory: Annotated[str, typer.Option(help="What the engine may use before it spills to disk.")] = "4GB",
-    rare: Annotated[
-        int, typer.Option(help="A value of a factor with fewer impressions becomes the level `other`.")
-    ] = 100,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs.")
-    ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop where a row would be put aside.")] = False,
+    last: Annotated[int | None, typer.Option(help="Keep so many days, those before are dropped.")] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Collapse a raw click log, and account for every row: kept, or put aside with a reason.
 
@@ -69,54 +50,96 @@ def prepare(
     """
     from ultr.preparation import prepare as prepare_log
 
+    asked = _asked(given)
+    told = None if json else lambda line: typer.echo(f"{line}\n")
     with output.status(f"reading {log}"):
-        prepared = prepare_log(
-            log,
-            out,
-            query=query,
-            document=document,
-            position=position,
-            click=click,
-            impression=_names(impression) or None,
-            time=time,
-            periods=periods,
-            label=label,
-            unjudged=unjudged or (),
-            factors=factor or (),
-            features=_names(features),
-            features_from=features_from,
-            columns=columns,
-            positions_from=positions_from,
-            engine=engine,
-            memory=memory,
-            rare=rare,
-            pairs=pairs,
-            strict=strict,
-            overwrite=overwrite,
-        )
+        prepared = prepare_log(log, out, overwrite=overwrite, append=append, last=last, told=told, **asked)
+    folder = out or append
+    assert folder is not None, "prepare has refused it"
     if json:
-        output.print_json({"folder": str(out), **prepared.summary.as_json()})
+        output.print_json({"folder": str(folder), **prepared.summary.as_json()})
         return
-    _print_summary(prepared.summary, out)
-    output.print_log(prepared.log, out, as_json=False)
+    _print_summary(prepared.summary, folder)
+    output.print_log(prepared.log, folder, as_json=False)
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+def _parameters() -> Iterator[Parameter]:
+    """The options of a preparation as options of the command, with their descriptions."""
+    described = field_docs(Options) | field_docs(RobotRules)
+    for each in [*fields(Options), *fields(RobotRules)]:
+        if each.name in ("guessed", "robots"):
+            continue
+        default = each.default if each.default is not MISSING else None
+        kind: Any = str | None
+        flags = [_FLAGS[each.name]] if each.name in _FLAGS else []
+        if each.name in (*_FLAGS, "unjudged"):
+            kind, default = list[str] | None, None
+        elif each.name in _JOINED:
+            default = None
+        elif isinstance(default, bool):
+            kind, flags = bool, [f"--{each.name.replace('_', '-')}"]
+        elif each.name == "periods":
+            kind, default = str, str(default)
+        elif each.type in ("int | None", "int"):
+            kind = int if each.type == "int" else int | None
+        elif isinstance(default, float):
+            kind = float
+        elif default is not None:
+            kind = str
+        note = Annotated[kind, typer.Option(*flags, help=described[each.name])]
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=note)
+
+
+def _signature() -> Signature:
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for parameter in Signature.from_callable(prepare, eval_str=True).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+    first = [each for each in own if each.name not in ("overwrite", "json")]
+    return Signature([*first, *_parameters(), *(each for each in own if each not in first)])
+
+
+prepare.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options as `prepare` takes them; what was not given is left to it."""
+    rules = {name: given.pop(name) for name in _ROBOTS}
+    defaults = {each.name: each.default for each in fields(Options)}
+    asked = {name: value for name, value in given.items() if value is not None and value != defaults[name]}
+    for name in _JOINED:
+        if name in asked:
+            asked[name] = [each.strip() for each in asked[name].split(",") if each.strip()]
+    for name in _MAPPINGS:
+        if name in asked:
+            asked[name] = dict(_pair(text, _FLAGS[name]) for text in asked[name])
+    if asked.get("periods", "day") != "day":
+        asked["periods"] = _whole(asked["periods"])
+    if (robots := RobotRules(**rules)) != RobotRules():
+        asked["robots"] = robots
+    return asked
+
+
+def _pair(text: str, flag: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not given or not name or not value:
+        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}")
+    return name.strip(), value.strip()
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise OptionError(f"periods must be an integer or day, got {text!r}") from error
 
 
 def _print_summary(summary: Summary, out: Path) -> None:
-    columns = summary.columns
-    roles = {"impression": ", ".join(columns.impression)}
-    roles |= {role: getattr(columns, role) for role in ("query", "document", "position", "click", "time", "label")}
-    said = [f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name]
-    shape = "one row a result page" if summary.one_row_a_page else "one row a shown document"
-    typer.echo(f"{summary.source}: {shape}; columns: {'; '.join(said)}\n")
     tallies = {"rows": summary.rows, "pages": summary.pages, "clicks": summary.clicks}
-    rows = [
-        {"": name, **{key: f"{value:,}" for key, value in tally.as_json().items()}} for name, tally in tallies.items()
-    ]
-    output.print_table(rows)
+    output.print_table(
+        [{"": name, **{key: f"{value:,}" for key, value in tally.as_json().items()}} for name, tally in tallies.items()]
+    )
     if summary.reasons:
         table = [
             {
@@ -129,44 +152,17 @@ def _print_summary(summary: Summary, out: Path) -> None:
             for each in summary.reasons
         ]
         output.print_table(table, title=f"the rows are in {out / 'rejected.parquet'}")
-    if summary.elsewhere:
-        typer.echo(
-            f"{sum(summary.elsewhere.values()):,} clicks are on documents that were not shown, and are left out\n"
-        )
     if summary.factors:
         table = [
             {
                 "factor": each.name,
-                "levels": f"{each.levels:,}",
+                "levels": f"{each.levels:,}" + (" bins" if each.edges else ""),
                 "values merged into other": f"{each.rare_values:,}",
                 "impressions of those": f"{each.rare_impressions:,}",
             }
             for each in summary.factors
         ]
         output.print_table(table)
-    for line in _facts(summary):
+    for line in summary.lines():
         typer.echo(line)
     typer.echo("")
-
-
-def _facts(summary: Summary) -> Iterator[str]:
-    from ultr.data.missing_values import in_words
-
-    yield from summary.notes
-    yield (
-        f"{summary.documents:,} documents with {summary.features:,} features; "
-        f"{summary.collapse_ratio:.2f} impressions a list"
-    )
-    if summary.missing:
-        yield in_words(summary.missing, summary.features)
-    yield f"{summary.empty_pages:,} of {summary.pages.kept:,} pages have no click"
-    if not summary.features:
-        yield "without features it can be examined, but not trained on; give --features or --features-from to train"
-    if summary.periods:
-        first, last = summary.periods[0], summary.periods[-1]
-        yield f"{len(summary.periods):,} periods of time; the first begins at {first}, the last at {last}"
-    if summary.columns.label is not None:
-        levels = f": {', '.join(summary.grades)}" if summary.grades else ""
-        yield f"{summary.judged:,} of {summary.documents:,} documents have a label{levels}"
-    if summary.conflicting_labels:
-        yield f"{summary.conflicting_labels:,} documents have labels that differ, and count as not judged"

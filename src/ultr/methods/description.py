@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
 from ultr.data.click_log import ClickLog
+from ultr.field_docs import field_docs
 from ultr.methods.estimator import Estimator
 from ultr.methods.flat_options import usual_relevance
 from ultr.relevance.kinds import KINDS
@@ -47,7 +46,7 @@ def relevance_options(method: type[Estimator]) -> dict[str, list[Option]]:
 
 def _options(made: Estimator | Relevance, *, without: Collection[str]) -> list[Option]:
     """The options of something made with its defaults."""
-    written = _descriptions(type(made))
+    written = field_docs(type(made))
     defaults = {field.name: getattr(made, field.name) for field in fields(made)}
     return [
         Option(
@@ -71,17 +70,3 @@ def summary(method: type[Estimator]) -> str:
 def source(method: type[Estimator]) -> str:
     """What the method learns from: clicks or labels."""
     return "clicks" if method.learns_from is ClickLog else "labels"
-
-
-def _descriptions(described: type[Estimator] | type[Relevance]) -> dict[str, str]:
-    """The string under each field of the class and its bases, which Python itself throws away."""
-    found: dict[str, str] = {}
-    for kind in described.__mro__:
-        if not issubclass(kind, Estimator | Relevance):
-            continue
-        (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef))
-        for field, text in pairwise(body):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                    found.setdefault(name, " ".join(words.split()))
-    return found

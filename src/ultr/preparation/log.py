@@ -156,7 +156,9 @@ class _Preparation:
         _check_use(log, engine.source, found.columns, account)
         if self.folder is not None:
             start = 1 if found.layout.pages else found.columns.first_position
-            rejected.write_aside(engine, account.aside, found.columns, self.folder / REJECTED, positions_from=start)
+            old = None if self.grown is None else self.grown.folder / REJECTED
+            path = self.folder / REJECTED
+            rejected.write_aside(engine, account.aside, found.columns, path, positions_from=start, old=old)
             if options.by_day:
                 growth.keep_growing(self.folder, raw, options, found.columns, documents.columns)
         summary = Summary(

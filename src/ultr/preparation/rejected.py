@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,13 @@ def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:
     return tuple(sorted(found, key=lambda each: (-each.rows, each.reason)))
 
 
-def write_aside(engine: Engine, aside: Any, columns: Columns, path: Path, *, positions_from: int) -> None:
-    """Write the rows that are put aside as one Parquet file: what was given, and why they are not kept."""
+def write_aside(
+    engine: Engine, aside: Any, columns: Columns, path: Path, *, positions_from: int, old: Path | None
+) -> None:
+    """Write the rows that are put aside as one Parquet file: what was given, and why they are not kept.
+
+    `old` is the file of a log that these are added to, whose rows come first.
+    """
     import ibis
     from pyarrow import parquet
 
@@ -91,6 +97,7 @@ def write_aside(engine: Engine, aside: Any, columns: Columns, path: Path, *, pos
         reason=texts,
     )
     schema = table.schema().to_pyarrow()
+    before = [] if old is None else parquet.ParquetFile(old).iter_batches()
     with parquet.ParquetWriter(path, schema) as writer:
-        for batch in engine.batches(table):
+        for batch in chain(before, engine.batches(table)):
             writer.write_batch(batch.cast(schema))

@@ -49,6 +49,14 @@ class Robots:
     rules: str
     """The rules in words."""
 
+    def sentence(self, clicks: int) -> str:
+        """One line on them, out of so many clicks."""
+        users = f" of {self.users:,} users and others" if self.users else ""
+        share = self.clicks / max(clicks, 1)
+        what = f"{self.pages:,} pages{users} look like a robot's ({self.rules}), with {share:.1%} of all clicks"
+        done = "they were put aside" if self.dropped else "--drop-robots puts them aside"
+        return f"{what}; {done}"
+
 
 def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tuple[Any, Robots]:
     """The pages with the fault of a robot where they look like one and are to be dropped, and how many these are."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ultr.data.missing_values import in_words as missing_in_words
 from ultr.errors import DataError
 from ultr.files import read_json
 from ultr.preparation.columns import Columns
 from ultr.preparation.factors import FactorSummary
+from ultr.preparation.reasons import ONE_POSITION
 from ultr.preparation.robots import Robots
 
 
@@ -156,10 +158,71 @@ class Summary:
 
     def warnings(self) -> list[str]:
         """What a user should know who has nothing but the log."""
-        lines = []
-        if self.rows.aside:
-            lines.append(f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})")
-        return lines
+        if not self.rows.aside:
+            return []
+        return [f"{self.rows.aside:,} of {self.rows.read:,} rows were put aside ({in_words(self.reasons)})"]
+
+    def lines(self) -> Iterator[str]:
+        """What else there is to know, a line each; above all what may have changed the bias of the log."""
+        yield (
+            f"{self.documents:,} documents with {self.features:,} features; "
+            f"{self.collapse_ratio:.2f} impressions a list"
+        )
+        yield f"{self.empty_pages:,} of {self.pages.kept:,} pages have no click"
+        yield from self._about_clicks()
+        yield from self._about_features()
+        if self.periods:
+            first, last = self.periods[0], self.periods[-1]
+            yield f"{len(self.periods):,} periods of time; the first begins at {first}, the last at {last}"
+        if self.columns.label is not None:
+            levels = f": {', '.join(self.grades)}" if self.grades else ""
+            yield f"{self.judged:,} of {self.documents:,} documents have a label{levels}"
+        if self.conflicting_labels:
+            yield f"{self.conflicting_labels:,} documents have labels that differ, and count as not judged"
+        if any(each.reason == ONE_POSITION.text for each in self.reasons):
+            yield (
+                "hint: where a search goes on to a second page under the same id, two documents have one position; "
+                "tell pages apart with --impression SEARCH,PAGE, or give positions that go on"
+            )
+        yield from self.notes
+        yield from (f"hint: {hint}" for hint in self.hints)
+
+    def _about_clicks(self) -> Iterator[str]:
+        if self.null_is_no_click:
+            yield f"{self.columns.click} is never 0 but often missing, so missing counts as no click"
+        if self.several_clicks:
+            yield (
+                f"{self.several_clicks:,} rows have more than one click; each counts as clicked, "
+                "and the signal click_events has the numbers"
+            )
+        if self.rows.repeated:
+            yield f"{self.rows.repeated:,} rows were there already, the same in all columns, and count once"
+        if self.signals:
+            yield f"signals: {', '.join(f'{name} {total:,}' for name, total in self.signals.items())}"
+        if self.elsewhere:
+            yield (
+                "events on documents that were not shown, which are left out: "
+                f"{', '.join(f'{name} {count:,}' for name, count in self.elsewhere.items())}"
+            )
+        if self.robots is not None and self.robots.pages:
+            yield self.robots.sentence(self.clicks.kept + (self.robots.clicks if self.robots.dropped else 0))
+
+    def _about_features(self) -> Iterator[str]:
+        if not self.features:
+            yield "without features it can be examined, but not trained on; give --features or --features-from to train"
+        if self.missing:
+            yield missing_in_words(self.missing, self.features)
+        if self.categories:
+            counted = [f"{name} ({count:,} values)" for name, count in self.categories.items()]
+            yield f"categories: {', '.join(counted)}"
+        if self.unusable:
+            counted = [f"{name} ({count:,} rows)" for name, count in self.unusable.items()]
+            yield f"infinity or text in the features: {', '.join(counted)}"
+        if self.changed:
+            yield (
+                f"{self.changed:,} times a document was shown with features that had changed; each set of features "
+                "counts as a document of its own"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
