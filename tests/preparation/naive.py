@@ -21,7 +21,7 @@ Key = tuple[str, int, tuple[tuple[int, str, str], ...]]
 
 @dataclass
 class Naive:
-    """Impressions, clicks and pairs clicked together by shown list and period; rows put aside or repeated, and empty pages."""
+    """Impressions, clicks and pairs clicked together by shown list and period; rows aside or repeated; empty pages."""
 
     impressions: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     clicks: dict[tuple[Key, int], int] = field(default_factory=lambda: defaultdict(int))

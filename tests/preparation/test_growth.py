@@ -97,7 +97,7 @@ def test_the_last_days_are_the_log_of_these_days(tmp_path: Path) -> None:
 def test_a_day_is_not_added_twice(tmp_path: Path) -> None:
     prepare(day(1), tmp_path / "log", **OPTIONS)
     before = ClickLog.load(tmp_path / "log").fingerprint()
-    with pytest.raises(DataError, match="has rows of 2024-03-01, a day that is in .* already"):
+    with pytest.raises(DataError, match=r"has rows of 2024-03-01, a day that is in .* already"):
         prepare(day(1), append=tmp_path / "log")
     assert ClickLog.load(tmp_path / "log").fingerprint() == before
 
@@ -112,7 +112,7 @@ def test_another_folder_leaves_the_old_log_alone(tmp_path: Path) -> None:
 
 def test_what_would_make_another_log_is_refused(tmp_path: Path) -> None:
     prepare(day(1), tmp_path / "log", **OPTIONS)
-    with pytest.raises(OptionError, match="was prepared with rare = 6, and what is added must be, too"):
+    with pytest.raises(OptionError, match=r"was prepared with rare = 6, and what is added must be, too"):
         prepare(day(2), append=tmp_path / "log", rare=7)
     prepare(day(1), tmp_path / "plain", features=["price"])
     with pytest.raises(DataError, match="was not prepared by day; prepare it again with --time COLUMN --periods day"):
