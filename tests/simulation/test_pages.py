@@ -19,9 +19,9 @@ from ultr.simulation import (
     Cause,
     Device,
     Grid,
-    Layout,
     Pages,
     Pixels,
+    ResultLayout,
     lay_out,
     shown_lists,
     simulate_log,
@@ -64,7 +64,7 @@ def test_a_device_raises_the_curve_of_the_position_to_a_power() -> None:
 
 
 def test_a_layout_leaves_a_share_of_the_examination_of_each_result() -> None:
-    pages = _pages(Layout())
+    pages = _pages(ResultLayout())
     share = np.array([{"image": 1.0, "plain": 0.7, "small": 0.4}[layout] for layout in _levels(pages, 0)])
     np.testing.assert_allclose(pages.examination, CURVE[pages.shown.positions - 1] * share)
     np.testing.assert_allclose(np.bincount(pages.factors[0].values) / len(share), [0.25, 0.5, 0.25], atol=0.06)
@@ -98,7 +98,7 @@ def test_a_grid_is_read_row_by_row_on_narrow_and_wide_pages() -> None:
 
 
 def test_all_causes_act_at_once_and_in_any_order() -> None:
-    pages = _pages(Device(), Layout(), Pixels())
+    pages = _pages(Device(), ResultLayout(), Pixels())
     device, layout, pixels = pages.factors
     steepness, attention = np.array([1.0, 2.0, 1.4])[device.values], np.array([1.0, 0.7, 0.4])[layout.values]
     curve = (pages.examination / attention) ** (1 / steepness)
@@ -132,7 +132,7 @@ def test_no_impression_is_lost_and_the_same_seed_gives_the_same_log(cause: Cause
     ("cause", "truth"),
     [
         (Device(), np.outer(CURVE, np.ones(3)) ** [1.0, 2.0, 1.4]),
-        (Layout(), np.outer(CURVE, [1.0, 0.7, 0.4])),
+        (ResultLayout(), np.outer(CURVE, [1.0, 0.7, 0.4])),
         (Grid(), np.outer(0.7 ** np.arange(5), [1.0, 0.9, 0.75, 0.55])),
     ],
     ids=["device", "layout", "grid"],
@@ -202,7 +202,7 @@ def test_what_cannot_be_simulated_is_said_in_a_sentence() -> None:
         (lambda: Device(shares=(0.5, 0.5, 0.5)), "shares must add up to 1"),
         (lambda: Device(steepness=(1.0,)), "steepness must have 3 numbers, got 1"),
         (lambda: Device(steepness=(1.0, -1.0, 2.0)), "steepness must be a number of at least 0"),
-        (lambda: Layout(attention=(1.0, 2.0, 0.5)), "attention at position 2 must be a probability"),
+        (lambda: ResultLayout(attention=(1.0, 2.0, 0.5)), "attention at position 2 must be a probability"),
         (lambda: Pixels(fold=0.0), "fold must be a number above 0"),
         (lambda: Grid(columns=(5, 2)), "column_attention must have 5 probabilities, got 4"),
     ],

@@ -74,7 +74,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ResultLayout:
     """The layout of a result, drawn for each result of each list: a share of its examination is left.
 
     One bias factor, `layout`, which differs within a page.
@@ -180,5 +180,5 @@ def _numbered(name: str, values: Integers) -> BiasFactor:
     return BiasFactor(name, values.astype(np.int32), tuple(str(number + 1) for number in range(count)))
 
 
-CAUSES: dict[str, type[Cause]] = {kind.name: kind for kind in (Device, Layout, Pixels, Grid)}
+CAUSES: dict[str, type[Cause]] = {kind.name: kind for kind in (Device, ResultLayout, Pixels, Grid)}
 """Those that come with the simulator, by name."""
