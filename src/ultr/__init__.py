@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ultr.bias.propensities import click_rate_propensities as click_rate_propensities
     from ultr.bias.propensities import read_propensities as read_propensities
     from ultr.clicks.registry import click_model as click_model
+    from ultr.data.bias_factor import numeric_factor as numeric_factor
     from ultr.data.click_log import ClickLog as ClickLog
     from ultr.data.judged import JudgedLists as JudgedLists
     from ultr.datasets.layouts import read_layout as read_layout
@@ -81,6 +82,7 @@ _HOMES = {
     "export_forest": "ultr.exporting.forest_file",
     "letor_like": "ultr.datasets.letor_like",
     "load": "ultr.methods.registry",
+    "numeric_factor": "ultr.data.bias_factor",
     "prepare": "ultr.preparation.log",
     "read_layout": "ultr.datasets.layouts",
     "read_log": "ultr.preparation.log",

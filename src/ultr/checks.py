@@ -32,6 +32,13 @@ def integer(name: str, value: object, *, at_least: int) -> int:
     return int(value)
 
 
+def boolean(name: str, value: object) -> bool:
+    """`value` if it is True or False."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def sizes(name: str, value: object) -> tuple[int, ...]:
     """`value` as a tuple of at least one positive integer."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:

@@ -772,3 +772,15 @@ def test_options_of_one_kind_of_file_are_refused_for_the_other(
     assert "--features is for SVMlight" in ultr("rank", model, candidates, "--features", 64, expect=2).stderr
     message = ultr("rank", numbered, few, "--query-column", "q", expect=2).stderr
     assert "columns are named for CSV and Parquet files" in message
+
+
+def test_causes_of_bias_are_simulated_by_name(tmp_path: Path) -> None:
+    arguments = ["--data", "letor-like=30", "--impressions", 3_000, "--svm-share", 0.2, "--out", tmp_path / "log"]
+    ultr("simulate", *arguments, "--factor", "device", "--factor", "pixels")
+    factors = ClickLog.load(tmp_path / "log").factors
+    assert [(factor.name, len(factor.levels)) for factor in factors] == [
+        ("position", 10),
+        ("device", 3),
+        ("pixels", 20),
+    ]
+    assert "did you mean 'device'" in ultr("simulate", *arguments, "--factor", "devise", expect=2).stderr

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
+from ultr.data.bias_factor import numeric_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
@@ -23,6 +25,7 @@ class _Contract(MethodContract):
         "dimension": 2,
         "schedule": "joint",
         "combine": "sum",
+        "smooth": False,
         "base_hidden": (5,),
         "base_steps": 3,
         "base_penalty": 10.0,
@@ -45,11 +48,14 @@ class _Contract(MethodContract):
         return super().has_effect(option, method) and option not in only
 
     def data_for(self, option: str, method: type[Estimator]) -> ClickLog | JudgedLists:
-        """Several bias factors, where an option is about how they are combined."""
-        if option != "combine":
-            return self.data(method)
+        """Several bias factors, where an option is about how they are combined, or a numeric one."""
         log = small_log()
-        return replace(log, factors=(*log.factors, replace(log.factors[0], name="device")))
+        if option == "combine":
+            return replace(log, factors=(*log.factors, replace(log.factors[0], name="device")))
+        if option == "smooth":
+            pixels = np.random.default_rng(0).uniform(size=len(log.documents))
+            return replace(log, factors=(*log.factors, numeric_factor("pixels", pixels)))
+        return self.data(method)
 
 
 WITH_NETWORKS = methods_with(MLP)

@@ -8,6 +8,7 @@ from typing import Annotated, get_type_hints
 
 import typer
 
+from ultr import checks
 from ultr.cli import options, output
 
 
@@ -28,6 +29,10 @@ def simulate(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Also count which documents were clicked together, which pair-debias needs.")
     ] = False,
+    factor: Annotated[
+        list[str] | None,
+        typer.Option(help="Cause of bias beside the position: device, layout, pixels or grid; repeatable."),
+    ] = None,
     settings: options.Set = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
@@ -39,8 +44,10 @@ def simulate(
     """
     from ultr.clicks.registry import CLICK_MODELS, click_model
     from ultr.files import check_new_folder
+    from ultr.simulation.causes import CAUSES
     from ultr.simulation.log import simulate as simulate_log
 
+    causes = [CAUSES[checks.one_of("factor", name, CAUSES)]() for name in factor or []]
     kind = CLICK_MODELS.choose(clicks)
     hints = get_type_hints(kind)
     types = {field.name: hints[field.name] for field in fields(kind)}
@@ -56,6 +63,7 @@ def simulate(
             rankings=rankings,
             noise=noise,
             pairs=pairs,
+            factors=causes,
             seed=seed,
         )
     log.save(out, overwrite=overwrite)

@@ -40,7 +40,11 @@ class PositionBased(IndependentClicks):
         """The length of the examination curve."""
         return len(self.examination)
 
+    def taken(self, max_label: int) -> Doubles:
+        """[grades, positions], the probability that an examined document is clicked."""
+        grade = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)
+        return np.repeat(grade[:, None], self.positions, axis=1)
+
     def rates(self, max_label: int) -> Doubles:
         """[grades, positions], the click probability of a document of each grade at each position."""
-        grade = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)
-        return np.outer(grade, self.examination)
+        return np.array(self.examination) * self.taken(max_label)

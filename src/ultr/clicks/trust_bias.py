@@ -42,8 +42,8 @@ class TrustBias(PositionBased):
             values = parameters.vector(field, getattr(self, field), length=self.positions)
             object.__setattr__(self, field, values)
 
-    def rates(self, max_label: int) -> Doubles:
-        """[grades, positions], the click probability of a document of each grade at each position."""
+    def taken(self, max_label: int) -> Doubles:
+        """[grades, positions], the probability that an examined document is clicked."""
         grade = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)[:, None]
-        taken = np.array(self.relevant_taken) * grade + np.array(self.irrelevant_taken) * (1 - grade)
-        return np.array(self.examination) * taken
+        taken: Doubles = np.array(self.relevant_taken) * grade + np.array(self.irrelevant_taken) * (1 - grade)
+        return taken

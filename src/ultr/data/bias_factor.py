@@ -178,15 +178,16 @@ def quantile_edges(values: Doubles, *, bins: int = BINS) -> tuple[float, ...]:
 
 
 def _roundest(low: float, high: float) -> float:
-    """The number from low to high with the fewest digits."""
+    """The number from low to high with the fewest digits, and of these the one nearest to the middle."""
     if low >= high:
         return high
     first = math.ceil(math.log10(max(abs(low), abs(high))))
     for exponent in range(first, math.floor(math.log10(high - low)) - 1, -1):
         step = 10.0**exponent
-        candidate = round(math.floor(high / step) * step, max(-exponent, 0))
-        if low <= candidate <= high:
-            return candidate
+        for number in (round((low + high) / 2 / step), math.floor(high / step)):
+            candidate = round(number * step, max(-exponent, 0))
+            if low <= candidate <= high:
+                return candidate
     return high
 
 

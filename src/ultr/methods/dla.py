@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from ultr import checks
 from ultr.arrays import Doubles
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
@@ -38,9 +39,9 @@ def _first_over_each(logits: Tensor) -> Tensor:
 class DualObjective(ScalarObjective):
     """h(t), the logit of observation, beside f(x), the logit of relevance."""
 
-    def __init__(self, factors: Sequence[Factor]) -> None:
+    def __init__(self, factors: Sequence[Factor], *, smooth: bool = True) -> None:
         super().__init__()
-        self.observation = Observation(factors, 1, combine="sum")
+        self.observation = Observation(factors, 1, combine="sum", smooth=smooth)
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """f(x) + h(t), [lists, width]: a click needs both."""
@@ -74,13 +75,21 @@ class DLA(Estimator[DualObjective]):
 
     name: ClassVar[str] = "dla"
 
+    smooth: bool = True
+    """A smooth curve over the bins of a numeric bias factor; else a value for each bin."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.boolean("smooth", self.smooth)
+
     def learns(self, factor: Factor) -> bool:
         """Only factors that vary within a list."""
         return not factor.by_page
 
     def objective(self, factors: Sequence[Factor]) -> DualObjective:
         """A logit for each level of each bias factor."""
-        return DualObjective(factors)
+        return DualObjective(factors, smooth=self.smooth)
 
     def stages(self, objective: DualObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """Both losses at once."""

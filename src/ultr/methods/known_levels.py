@@ -61,7 +61,7 @@ def known_levels(log: ClickLog, factors: Sequence[Factor], *, learned: Collectio
             remarks += _remarks(log, given[factor.name], factor, numbers, foreign)
     added = [repr(name) for name in given if name not in {factor.name for factor in factors}]
     if learned and added:
-        remarks.append(f"{' and '.join(added)} was not there, and is left out")
+        remarks.append(f"left out: {' and '.join(added)}")
     if remarks:
         # From one place, so that Python's filters show it once however often a log is looked at.
         warnings.warn(
@@ -126,5 +126,5 @@ def _remarks(log: ClickLog, given: BiasFactor, known: Factor, numbers: Integers,
         more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         yield (
             f"{known.name} {names}{more} ({shown[others].sum():,.0f} of {shown.sum():,.0f} shown documents) "
-            f"counts as {known.levels[level]}"
+            f"taken as {known.levels[level]}"
         )

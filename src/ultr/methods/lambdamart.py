@@ -16,7 +16,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.sessions import draw_sessions
-from ultr.errors import DataError, MissingExtraError, OptionError
+from ultr.errors import DataError, MissingExtraError
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.relevance.forest import Forest
@@ -115,8 +115,7 @@ class LambdaMART(Estimator[ScalarObjective]):
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
-        if not isinstance(self.debias, bool):
-            raise OptionError(f"debias must be True or False, got {self.debias!r}")
+        checks.boolean("debias", self.debias)
         checks.integer("sessions", self.sessions, at_least=1)
 
     def learns(self, factor: Factor) -> bool:

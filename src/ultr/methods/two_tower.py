@@ -31,9 +31,9 @@ def drop(bias: Tensor, noise: Tensor, dropout: float) -> Tensor:
 class TowersObjective(ScalarObjective):
     """The bias tower h(t) beside the relevance tower f(x)."""
 
-    def __init__(self, factors: Sequence[Factor], *, link: str, dropout: float) -> None:
+    def __init__(self, factors: Sequence[Factor], *, link: str, dropout: float, smooth: bool = True) -> None:
         super().__init__()
-        self.tower = Observation(factors, 1, combine="sum", start=0.0)
+        self.tower = Observation(factors, 1, combine="sum", start=0.0, smooth=smooth)
         self.link, self.dropout = link, dropout
 
     def logits(self, r: Tensor, batch: Batch) -> Tensor:
@@ -89,11 +89,14 @@ class TwoTower(Estimator[TowersObjective]):
     """Share of the shown documents whose bias is dropped in a step of training."""
     link: str = "sigmoid"
     """`sigmoid`: each document is clicked or not. `softmax`: the documents of a list share its clicks."""
+    smooth: bool = True
+    """A smooth curve over the bins of a numeric bias factor; else a value for each bin."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
         checks.one_of("link", self.link, LINKS)
+        checks.boolean("smooth", self.smooth)
         if checks.not_negative("dropout", self.dropout) >= 1:
             raise OptionError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
 
@@ -103,7 +106,7 @@ class TwoTower(Estimator[TowersObjective]):
 
     def objective(self, factors: Sequence[Factor]) -> TowersObjective:
         """The bias tower."""
-        return TowersObjective(factors, link=self.link, dropout=self.dropout)
+        return TowersObjective(factors, link=self.link, dropout=self.dropout, smooth=self.smooth)
 
     def stages(self, objective: TowersObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the likelihood; validation drops nothing."""

@@ -55,10 +55,18 @@ class VectorObjective(Objective):
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, factors: Sequence[Factor], dimension: int, *, combine: str, weight_power: float = 0.0) -> None:
+    def __init__(
+        self,
+        factors: Sequence[Factor],
+        dimension: int,
+        *,
+        combine: str,
+        weight_power: float = 0.0,
+        smooth: bool = True,
+    ) -> None:
         super().__init__()
         self.dimension = dimension
-        self.observation = Observation(factors, dimension, combine=combine)
+        self.observation = Observation(factors, dimension, combine=combine, smooth=smooth)
         self.click_weights = ClickWeights(len(factors[0].levels), weight_power)
         # The base network works in units of the log's observation embeddings: o = centre + spread * output.
         self.register_buffer("centre", torch.zeros(dimension))
@@ -185,6 +193,8 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """`sequential`: stage 2 after stage 1 (the paper). `joint`: both at once after a warm-up (its released code)."""
     combine: str = "product"
     """How the embeddings of several bias factors become one: `product` or `sum`."""
+    smooth: bool = True
+    """A smooth curve over the bins of a numeric bias factor; else a vector for each bin."""
     weight_power: float = 0.0
     """A click counts (click rate of its position)^-weight_power, with the weight of all clicks kept: 0, all alike; 0.5,
     one over the square root; 1, one over the rate."""
@@ -213,6 +223,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             checks.integer("dimension", self.dimension, at_least=1)
         checks.one_of("schedule", self.schedule, SCHEDULES)
         checks.one_of("combine", self.combine, COMBINATIONS)
+        checks.boolean("smooth", self.smooth)
         checks.sizes("base_hidden", self.base_hidden)
         if self.base_steps is not None:
             checks.integer("base_steps", self.base_steps, at_least=1)
@@ -300,10 +311,13 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 dimension,
                 combine=self.combine,
                 weight_power=self.weight_power,
+                smooth=self.smooth,
                 soft_targets=self.soft_targets,
                 predicts_clicks=self.loss == "softmax",
             )
-        return VectorObjective(factors, dimension, combine=self.combine, weight_power=self.weight_power)
+        return VectorObjective(
+            factors, dimension, combine=self.combine, weight_power=self.weight_power, smooth=self.smooth
+        )
 
     def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The relevance model and the base network; with trees, the forest and the network of the vectors."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.model import ClickModel
+from ultr.clicks.position_based import PositionBased
 from ultr.data import ragged
-from ultr.data.bias_factor import position_factor
+from ultr.data.bias_factor import BiasFactor, position_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.grades import Grades
 from ultr.data.judged import JudgedLists
 from ultr.data.log_checks import trusted
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
+from ultr.simulation.causes import Cause
+from ultr.simulation.pages import lay_out
 from ultr.simulation.ranking_svm import RankingSVM
 from ultr.simulation.shown import ShownLists, shown_lists
 
@@ -34,13 +39,22 @@ def simulate(
     rankings: int = 1,
     noise: float = 0.0,
     pairs: bool = False,
+    factors: Sequence[Cause] = (),
     seed: int = 0,
 ) -> ClickLog:
     """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries."""
     svm = RankingSVM.fit(judged, share=svm_share, seed=seed)
     scores = svm.score(judged.features)
     return simulate_log(
-        judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=noise, pairs=pairs, seed=seed
+        judged,
+        model,
+        scores=scores,
+        impressions=impressions,
+        rankings=rankings,
+        noise=noise,
+        pairs=pairs,
+        factors=factors,
+        seed=seed,
     )
 
 
@@ -53,6 +67,7 @@ def simulate_log(
     rankings: int = 1,
     noise: float = 0.0,
     pairs: bool = False,
+    factors: Sequence[Cause] = (),
     seed: int = 0,
 ) -> ClickLog:
     """The collapsed log of `impressions` sessions on the lists that `scores` put in order.
@@ -60,15 +75,24 @@ def simulate_log(
     Each query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have
     the same number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked
     together. Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others
-    than without. The labels are the grades of the log, to examine it by; no method trains on them.
+    than without. `factors` are causes of bias beside the position, such as `Device()`. The labels are the grades of the
+    log, to examine it by; no method trains on them.
     """
     if len(scores) != judged.documents:
         raise DataError(f"{judged.documents} judged documents, but {len(scores)} scores")
     shown = shown_lists(scores, judged.offsets, positions=model.positions, rankings=rankings, noise=noise, seed=seed)
     each = _spread(impressions, lists=len(shown.queries), seed=seed)
-    labels = ragged.pad(judged.labels[shown.documents], shown.offsets, width=model.positions, fill=-1)
+    clicks: Integers
+    others: tuple[BiasFactor, ...] = ()
     pair_clicks = None
-    if pairs:
+    labels = ragged.pad(judged.labels[shown.documents], shown.offsets, width=model.positions, fill=-1)
+    if factors:
+        examining = _examining(model, pairs=pairs)
+        pages = lay_out(shown, each, examining, factors, seed=seed)
+        shown, each, others = pages.shown, pages.impressions, pages.factors
+        grades = judged.labels[shown.documents]
+        clicks = pages.counts(examining, grades, generator(seed, "clicks"), max_label=judged.max_label)
+    elif pairs:
         clicks, pair_clicks = _draw_sessions(model, labels, shown, each, max_label=judged.max_label, seed=seed)
     else:
         counts = model.counts(labels, each, generator(seed, "clicks"), max_label=judged.max_label)
@@ -77,7 +101,7 @@ def simulate_log(
         features=judged.features,
         documents=shown.documents,
         offsets=shown.offsets,
-        factors=(position_factor(shown.positions, count=model.positions),),
+        factors=(position_factor(shown.positions, count=model.positions), *others),
         impressions=each,
         clicks=clicks,
         queries=shown.queries,
@@ -94,11 +118,25 @@ def simulate_more(log: ClickLog, judged: JudgedLists, model: ClickModel, *, shar
 
     Held-out pages, which a summed log that counts pairs cannot be split into.
     """
+    if len(log.factors) > 1:
+        raise DataError("more impressions are simulated by the position alone, but the log has other bias factors")
     each = np.maximum(np.rint(log.impressions * share).astype(np.int64), 1)
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
     counts = model.counts(labels, each, generator(seed, "more clicks"), max_label=judged.max_label)
     clicks = counts[ragged.mask(log.offsets, width=model.positions)]
     return trusted(log, impressions=each, clicks=clicks, pair_clicks=None, splits=())
+
+
+def _examining(model: ClickModel, *, pairs: bool) -> PositionBased:
+    """`model` if it can be told what is examined."""
+    if not isinstance(model, PositionBased):
+        raise OptionError(
+            f"bias factors beside the position change what is examined, which the click model {model.name} has no "
+            "number for; use trust or position-based"
+        )
+    if pairs:
+        raise OptionError("pairs are not counted under bias factors beside the position; leave out one of them")
+    return model
 
 
 def _draw_sessions(
