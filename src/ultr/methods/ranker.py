@@ -15,6 +15,7 @@ from torch import Tensor
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
+from ultr.data.categories import Categories, category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
@@ -52,6 +53,8 @@ class Ranker(Generic[ObjectiveT]):
     """Names of those that the method could learn."""
     clicks_per_impression: float
     """Clicks per impression of the training log."""
+    categories: Categories = field(default_factory=dict)
+    """Values of each categorical feature by its name; arrays hold their codes, frames the values."""
     history: Sequence[Record] = ()
     """The learning curve."""
     choices: Mapping[str, Any] = field(default_factory=dict)
@@ -101,7 +104,7 @@ class Ranker(Generic[ObjectiveT]):
     @cached_property
     def preprocessing(self) -> Preprocessing:
         """The preprocessing of the features, ready to use."""
-        return Preprocessing(self.scaling)
+        return Preprocessing(self.scaling, category_columns(self.feature_names, self.categories))
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates, higher is better.
