@@ -13,6 +13,7 @@ from ultr import checks
 from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, categorical_factor, position_factor
+from ultr.data.categories import Categories, recode
 from ultr.data.cells import Cells
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
@@ -94,7 +95,7 @@ class ClickLog:
     """The judge's label of each document, a row of `features`; None = there are none."""
     signals: tuple[Signal, ...] = ()
     """What users did beside the click, such as purchases."""
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    categories: Categories = field(default_factory=dict)
     """The values of each categorical feature by its name; `features` holds their numbers, NaN = missing."""
     splits: tuple[Split, ...] = ()
     """How this log was cut out of larger ones, from the first log down; no part of the fingerprint."""
@@ -319,6 +320,11 @@ class ClickLog:
             periods=None if self.periods is None else take(self.periods, chosen),
             splits=splits,
         )
+
+    def with_categories(self, categories: Categories, *, what: str = "the log") -> ClickLog:
+        """The same log with the codes that a ranker has for the values of its categorical features."""
+        features = recode(self.features, self.feature_names, self.categories, categories, what=what)
+        return self if features is self.features else trusted(self, features=features, categories=categories)
 
     def split(self, held_out: float = HELD_OUT, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
         """The log without a share of its queries, pages or time, and that share.

@@ -110,14 +110,15 @@ class Ranker(Generic[ObjectiveT]):
         """Scores of candidates, higher is better.
 
         Args:
-            features: An array [candidates, features] in the order of `feature_names`, or a frame (pandas, polars,
-                Arrow, a mapping of columns), whose columns are matched by name, whatever their order.
+            features: An array [candidates, features] in the order of `feature_names`, with codes for categories, or a
+                frame (pandas, polars, Arrow, a mapping of columns), whose columns are matched by name, whatever their
+                order, with the values of categories. A value that was never seen counts as `other` or as missing.
             offsets: Query `i` has the rows `offsets[i]:offsets[i + 1]`; by default all are candidates of one query.
             ids: Columns of a frame that are no features, such as query and document.
 
         """
         if not isinstance(features, np.ndarray | list | tuple):
-            features = match_features(features, self.feature_names, ids=ids)
+            features = match_features(features, self.feature_names, categories=self.categories, ids=ids)
         # Each is looked at once, so nothing is gained by preprocessing all of them first.
         inputs = self.inputs(np.asarray(features), in_memory=0)
         bounds = np.array([0, len(inputs)]) if offsets is None else np.asarray(offsets)
@@ -138,6 +139,14 @@ class Ranker(Generic[ObjectiveT]):
             row, column = np.argwhere(np.isinf(matrix))[0]
             name = self.feature_names[column]
             raise DataError(f"candidate {row} has an infinite feature {name!r}; fill it in first")
+        for column in self.preprocessing.categories:
+            codes = matrix[:, column]
+            if (wrong := ~np.isnan(codes) & (codes != np.floor(codes))).any():
+                row, name = int(wrong.argmax()), self.feature_names[column]
+                raise DataError(
+                    f"candidate {row} has {codes[row]:g} as feature {name!r}, which is categorical; an array holds the "
+                    f"places of its values in categories[{name!r}], a frame the values"
+                )
         return Inputs(matrix, self.preprocessing, in_memory=in_memory)
 
     def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:
@@ -189,7 +198,7 @@ class Ranker(Generic[ObjectiveT]):
             )
         if log.feature_names != self.feature_names or not same_levels(log, self.factors):
             raise DataError("the log has other features, bias factors or levels than the one the ranker was trained on")
-        lists = TrainingLists.of_log(log, self.inputs(log.features))
+        lists = TrainingLists.of_log(log, self.inputs(log.with_categories(self.categories).features))
         predictions: Doubles = gathering.new_array(len(log.documents), np.float64)
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
