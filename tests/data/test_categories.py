@@ -86,14 +86,14 @@ def test_judged_lists_of_a_file_are_read_with_the_dictionary_of_a_log(tmp_path: 
 
 
 def _log(values: tuple[str, ...], codes: list[float]) -> ClickLog:
-    log = ClickLog.of(
+    return ClickLog.of(
         features=np.column_stack([np.arange(len(codes)), codes]),
         documents=np.arange(len(codes)),
         offsets=[0, len(codes)],
         clicks=[1] + [0] * (len(codes) - 1),
         feature_names=NAMES,
+        categories={"brand": values},
     )
-    return replace(log, categories={"brand": values})
 
 
 def test_a_log_gets_the_codes_of_another_dictionary() -> None:

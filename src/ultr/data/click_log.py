@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -119,6 +119,7 @@ class ClickLog:
         periods: object | None = None,
         grades: Iterable[object] | None = None,
         signals: Mapping[str, object] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -129,7 +130,8 @@ class ClickLog:
         have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
         then be one impression, or several with the same clicks. `periods` have one value for each list, anything
         that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`. `signals`
-        are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document.
+        are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document. `categories`
+        are the values of categorical features by name, of which `features` hold the places.
 
         Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
@@ -183,6 +185,7 @@ class ClickLog:
             period_names=period_names,
             grades=None if grades is None else Grades.of(grades),
             signals=tuple(Signal(name, values[order]) for name, values in counted.items()),
+            categories={name: tuple(values) for name, values in (categories or {}).items()},
         )
         return (log._with_pairs() if pairs else log).collapse()
 
