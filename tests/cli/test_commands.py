@@ -307,7 +307,8 @@ def test_missing_values_of_a_file_are_told_and_ranked(tmp_path: Path, ending: st
     path = tmp_path / f"lists.{ending}"
     path.write_text("\n".join(lines) + "\n")
     said = (
-        f"{path}: missing values in 1 of 3 features: 2 (25.0%); networks take the median, trees take them as they are"
+        f"{path}: missing values in 1 of 3 features: 2 (25.0%); networks take the median "
+        "(and an indicator, if enough were missing in training), trees take them as they are"
     )
     trained = ultr("train", "label", "--data", path, "--validate", "none", "--steps", 2, "--out", tmp_path / "model")
     assert said in trained.stderr

@@ -40,7 +40,8 @@ def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
     text = ultr("prepare", tmp_path / "raw.parquet", "--features", "bm25,gap*", "--out", out).stdout
     assert (
         "missing values in 7 of 8 features: gap 2 (60.0%), gap 5 (60.0%), gap 1 (40.0%), gap 4 (40.0%), gap 0 (20.0%) "
-        "and 2 more; networks take the median, trees take them as they are\n"
+        "and 2 more; networks take the median (and an indicator, if enough were missing in training), "
+        "trees take them as they are\n"
         "1 documents have a feature in some of their rows only; it counts for all rows\n"
     ) in text
     train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2]

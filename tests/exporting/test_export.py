@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,11 +19,12 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ExportError, OptionError
-from ultr.exporting import Export, Parity, export
+from ultr.exporting import Export, Parity, export, export_forest
 from ultr.methods import METHODS, ClickBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.relevance import MLP, Preprocessing, Trees
 from ultr.scoring import Scorer
+from ultr.testing.methods import REGIONS, mixed
 
 pytestmark = pytest.mark.usefixtures("_operators_read_once")
 RELEVANCE = MLP(hidden=(16, 8), steps=40, batch_size=32)
@@ -165,19 +167,41 @@ def test_padding_changes_nothing_and_sorts_last(files: dict[str, Path]) -> None:
     assert scores[1, :2] == pytest.approx(alone[0], abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::ultr.errors.UltrWarning")
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_every_method_can_be_exported(
     method: type[Estimator], small: Splits, pair_log: ClickLog, tmp_path: Path
 ) -> None:
+    """With a categorical feature, one that is missing at times, and numbers."""
     relevance = replace(RELEVANCE, steps=5) if issubclass(MLP, method.takes) else Trees(rounds=5)
-    fitted = method(relevance=relevance).fit(small.train if method.learns_from is JudgedLists else pair_log)
-    wanted = fitted.score(small.test.features, small.test.offsets)
-    written = export(fitted, tmp_path / "model.onnx", form="flat", lists=small.test)
-    assert written.parity.documents == small.test.documents
+    data, test = mixed(small.train) if method.learns_from is JudgedLists else mixed(pair_log), mixed(small.test)
+    fitted = method(relevance=relevance).fit(data)
+    wanted = fitted.score(test.features, test.offsets)
+    written = export(fitted, tmp_path / "model.onnx", form="flat", lists=test)
+    assert written.parity.documents == test.documents
     assert written.parity.kendall_tau == pytest.approx(1, abs=1e-3)
     scorer = Scorer.load(tmp_path / "model.onnx")
-    assert scorer.score(small.test.features, small.test.offsets) == pytest.approx(wanted, abs=1e-4)
-    assert (scorer.card.method, scorer.card.feature_names) == (method.name, list(small.test.feature_names))
+    assert scorer.score(test.features, test.offsets) == pytest.approx(wanted, abs=1e-4)
+    card = scorer.card
+    assert (card.method, card.feature_names) == (method.name, list(test.feature_names))
+    assert card.categories == ({} if isinstance(data, JudgedLists) else {test.feature_names[0]: REGIONS})
+    assert card.missing == {test.feature_names[1]: np.isnan(data.features[:, 1]).mean()}
+
+
+def test_an_engine_gets_the_codes_of_categories_in_a_file_beside_the_trees(pair_log: ClickLog, tmp_path: Path) -> None:
+    log = mixed(pair_log)
+    fitted = ClickBaseline(relevance=Trees(rounds=2)).fit(log)
+    name, path = log.feature_names[0], tmp_path / "model.json"
+    written = export_forest(fitted, path, to="lightgbm", feature_map={name: "region"})
+    assert written.categories == f"{path}.categories.json"
+    wanted = {"region": {"codes": {value: place for place, value in enumerate(REGIONS)}, "never seen": 4}}
+    assert json.loads(Path(written.categories).read_text()) == wanted
+    path.unlink()
+    with pytest.raises(OptionError, match=r"categories\.json exists"):
+        export_forest(fitted, path, to="lightgbm")
+    assert not path.exists()
+    without = ClickBaseline(relevance=Trees(rounds=2)).fit(pair_log)
+    assert export_forest(without, path, to="lightgbm").categories is None
 
 
 def test_a_scalar_ranker_costs_nothing_to_be_pointwise(clicked: ClickBaseline, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_is_loaded_is_what_was_saved(model: Path, small_log: ClickLog, tmp_
         assert getattr(first, name) == getattr(second, name)
     assert first.clicks_per_impression == second.clicks_per_impression
     assert first.data_fingerprint == small_log.fingerprint()
-    for name in ("minimum", "maximum", "typical"):
+    for name in ("minimum", "maximum", "typical", "missing"):
         assert np.array_equal(getattr(first.scaling, name), getattr(second.scaling, name))
     weights = [(folder / "weights.safetensors").read_bytes() for folder in (model, tmp_path / "again")]
     assert weights[0] == weights[1]

@@ -19,7 +19,7 @@ from ultr.exporting import export
 from ultr.methods import ClickBaseline, Vectorization, load, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.metrics import kendall_tau
-from ultr.relevance import Documents, Relevance, RelevanceModel
+from ultr.relevance import Documents, InputLayout, Relevance, RelevanceModel
 from ultr.relevance.kinds import KINDS
 from ultr.relevance.recipe import RECIPES, Training
 from ultr.scoring import Scorer
@@ -82,8 +82,8 @@ class Table(Relevance):
     def check(self) -> None:
         checks.positive("rate", self.rate)
 
-    def build(self, features: int, outputs: int, *, generator: torch.Generator) -> TableModel:
-        return TableModel(0.1 * torch.randn(features, outputs, generator=generator), self.rate)
+    def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> TableModel:
+        return TableModel(0.1 * torch.randn(features.width, outputs, generator=generator), self.rate)
 
     def training(self) -> Training:
         return replace(RECIPES["collapsed"], steps=self.steps, batch_size=None)

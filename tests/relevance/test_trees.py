@@ -23,7 +23,7 @@ from ultr.methods import ClickBaseline, LabelBaseline, Vectorization, load
 from ultr.relevance import MLP, Trees
 from ultr.relevance.forest import LEAF
 from ultr.relevance.inputs import Inputs, all_documents
-from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.preprocessing import InputLayout, Preprocessing
 from ultr.relevance.trees import BoostedTrees
 from ultr.scoring import Scorer
 from ultr.testing.methods import small_lists, small_log
@@ -54,7 +54,7 @@ def test_a_leaf_is_a_newton_step() -> None:
         assert forest.values[leaf] == pytest.approx(-gradient[rows].sum() / curvature[rows].sum(), rel=0.2)
 
 
-def test_missing_values_are_learned_from_and_networks_take_them_for_typical() -> None:
+def test_missing_values_are_learned_from() -> None:
     """A feature that is missing where documents are relevant."""
     lists = small_lists().train
     hidden = np.where(lists.labels >= 3, np.float32("nan"), np.float32(1))
@@ -65,9 +65,21 @@ def test_missing_values_are_learned_from_and_networks_take_them_for_typical() ->
     assert missing > known
     share = f"{np.isnan(hidden).mean():.1%}"
     with pytest.warns(UltrWarning, match=rf"missing values in 1 of 2 features: hidden \({share}\); networks take the"):
-        network = LabelBaseline(relevance=MLP(hidden=(4,), steps=5)).fit(told)
-    typical = np.nan_to_num(features, nan=1.0)
-    np.testing.assert_array_equal(network.score(features), network.score(typical), "to a network it is the typical one")
+        network = LabelBaseline(relevance=MLP(hidden=(4,), steps=50)).fit(told)
+    missing, known = network.score(np.array([[np.nan, 1], [1, 1]], dtype=np.float32))
+    assert missing > known
+
+
+def test_to_a_network_that_hardly_saw_any_a_missing_value_is_the_typical_one() -> None:
+    lists = small_lists().train
+    features = np.array(lists.features)
+    features[: len(features) // 120, 0] = np.nan
+    with pytest.warns(UltrWarning, match=r"missing values in 1 of 64 features: .* \(0\.8%\)"):
+        network = LabelBaseline(relevance=MLP(hidden=(4,), steps=5)).fit(replace(lists, features=features))
+    filled = features[:20].copy()
+    assert np.isnan(features[0, 0])
+    filled[np.isnan(filled)] = np.nanmedian(features[:, 0])
+    np.testing.assert_array_equal(network.score(features[:20]), network.score(filled))
 
 
 def _shops(*, queries: int = 400, seed: int = 0) -> JudgedLists:
@@ -109,7 +121,7 @@ def test_trees_of_categories_are_those_of_lightgbm_on_what_they_grow_on() -> Non
     features = lists.features.copy()
     features[:30, 0] = np.arange(100, 130)
     inputs = Inputs(features, Preprocessing(FeatureScaling.fit(features)), names=lists.feature_names)
-    model = CATEGORICAL.build(4, 2, generator=torch.Generator()).requires_grad_()
+    model = CATEGORICAL.build(InputLayout(4), 2, generator=torch.Generator()).requires_grad_()
     model.begin(all_documents(inputs))
     target = torch.from_numpy(np.stack([lists.labels, features[:, 3]], axis=1)).float()
     for _ in range(20):

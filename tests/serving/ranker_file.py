@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,9 @@ from ultr.scoring.card import KEY, Form
 NAMES = ("bm25", "clicks:30d", "age")
 
 
-def card(names: Sequence[str] = NAMES, *, form: Form = "flat", typical: Sequence[float] | None = None) -> Card:
+def card(
+    names: Sequence[str] = NAMES, *, form: Form = "flat", typical: Sequence[float] | None = None, **more: Any
+) -> Card:
     return Card(
         form=form,
         method="vectorization",
@@ -26,6 +29,7 @@ def card(names: Sequence[str] = NAMES, *, form: Form = "flat", typical: Sequence
         model_digest="0" * 32,
         data_fingerprint="1" * 32,
         versions={"ultr": "0"},
+        **more,
     )
 
 
@@ -41,13 +45,14 @@ def write_ranker(
     seed: int = 0,
     hidden: Sequence[int] = (),
     typical: Sequence[float] | None = None,
+    **more: Any,
 ) -> Path:
     """A ranker in a file: features times weights, after hidden layers if any.
 
     In the flat form a candidate's score also has the number of queries added, so that a test sees whether the offsets
-    were right.
+    were right. `more` is for the card.
     """
-    described = card(names, form=form, typical=typical)
+    described = card(names, form=form, typical=typical, **more)
     random = np.random.default_rng(seed)
     constants = {"typical": np.array(described.typical, dtype=np.float32)}
     nodes = [

@@ -61,10 +61,10 @@ def requests(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]
     return st.fixed_dictionaries({"queries": st.lists(query, max_size=4)})
 
 
-@pytest.fixture(scope="module", params=["refuse", "fill"])
-def service(model: Path, request: pytest.FixtureRequest) -> Iterator[Client]:
+@pytest.fixture(scope="module", params=["as-trained", "fill"])
+def service(model: Path, mixed_model: Path, request: pytest.FixtureRequest) -> Iterator[Client]:
     missing: Missing = request.param
-    with client(model, ServiceSettings(missing=missing, limits=LIMITS)) as found:
+    with client(model if missing == "fill" else mixed_model, ServiceSettings(missing=missing, limits=LIMITS)) as found:
         yield found
 
 
@@ -123,15 +123,16 @@ def test_headers(service: Client, name: str, value: bytes) -> None:
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
-@pytest.mark.parametrize("missing", ["refuse", "fill"])
+@pytest.mark.parametrize("missing", ["as-trained", "refuse", "fill"])
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_the_service_does_what_its_specification_says(
-    model: Path, token: str | None, missing: Missing, mode: GenerationMode
+    model: Path, mixed_model: Path, token: str | None, missing: Missing, mode: GenerationMode
 ) -> None:
     # The number of candidates in all queries is the one limit that the specification has no words for.
     limits = RequestLimits(queries=3, candidates=4, all_candidates=12)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    with client(model, ServiceSettings(token=token, missing=missing, limits=limits)) as asked:
+    asks_for = model if missing == "refuse" else mixed_model
+    with client(asks_for, ServiceSettings(token=token, missing=missing, limits=limits)) as asked:
         schema = schemathesis.openapi.from_dict(asked.get("/openapi.json", headers=headers).json())
         schema.app = asked.app
         seen: set[str] = set()

@@ -318,7 +318,7 @@ main()
         (["--host", "0.0.0.0"], "can be reached from other machines; set ULTR_TOKEN or give --token-file"),
         (["--host", "no.such.host.invalid"], "is no address of this machine"),
         (["--port", "70000"], "port must be below 65536"),
-        (["--missing", "guess"], "missing must be one of refuse, fill"),
+        (["--missing", "guess"], "missing must be one of as-trained, refuse, fill"),
         (["--log-level", "loud"], "log level must be one of"),
         (["--max-queries", "0"], "queries must be an integer of at least 1"),
         (["--threads", "-1"], "threads must be an integer of at least 0"),

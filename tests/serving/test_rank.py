@@ -146,6 +146,68 @@ def test_missing_features_take_their_typical_value_if_the_service_is_told_so(fil
     assert "a text" in error_of(filling.post("/rank", json=ask(["1", None, 1])))
 
 
+@pytest.fixture(scope="module")
+def mixed(mixed_model: Path) -> Iterator[Client]:
+    with client(mixed_model) as found:
+        yield found
+
+
+def _scores(answer: Any) -> list[float]:
+    """The scores of one query's candidates in the order sent."""
+    places = {place["index"]: place["score"] for place in answer.json()["queries"][0]["ranking"]}
+    return [places[number] for number in range(len(places))]
+
+
+def test_what_was_missing_in_training_may_be_null_and_nothing_else(mixed: Client) -> None:
+    weights = weights_of()
+    null, named_null, filled = _scores(
+        mixed.post("/rank", json=ask([None, 2, "young"], named(None, 2, "young"), [0.0, 2, "young"]))
+    )
+    assert null == named_null == filled == pytest.approx(2 * weights[1] + 1)
+    refused = error_of(mixed.post("/rank", json=ask([1, None, "young"])))
+    assert refused == (
+        "candidate 0 of query 0 has null as feature 'clicks:30d', which was never missing in training; give a number, "
+        "or start the service with --missing fill"
+    )
+    left_out = error_of(mixed.post("/rank", json=ask({"clicks:30d": 1, "age": "young"})))
+    assert "lacks feature 'bm25'; give every feature, null if it is missing" in left_out
+    assert mixed.get("/model").json()["missing"] == "as-trained"
+
+
+def test_all_missing_features_are_refused_or_taken_where_the_service_is_told_so(mixed_model: Path) -> None:
+    with client(mixed_model, ServiceSettings(missing="refuse")) as strict:
+        assert "has null as feature 'bm25'; give a number" in error_of(strict.post("/rank", json=ask([None, 2, "old"])))
+    with client(mixed_model, ServiceSettings(missing="fill")) as filling:
+        assert filling.post("/rank", json=ask([None, None, None], {})).status_code == 200
+
+
+def test_categories_are_sent_as_texts(mixed: Client) -> None:
+    """The model multiplies the code by its weight: those of the values are their places, others that of `other`."""
+    values = ["young", "old: 9+", "other", "17", 17, 17.0, "ancient"]
+    scores = _scores(mixed.post("/rank", json=ask(*(named(0, 0, value) for value in values))))
+    weight = weights_of()[2]
+    np.testing.assert_allclose(np.array(scores) - 1, weight * np.array([0, 1, 2, 3, 3, 3, 2]), rtol=1e-5, atol=1e-6)
+    assert _scores(mixed.post("/rank", json=ask(*([0, 0, value] for value in values)))) == scores
+    assert "ultr_unseen_values_total 2.0" in mixed.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    "value", ["1.5", "true", "[]", "{}", "1e300", "NaN", "1" + 400 * "0"], ids=lambda text: text[:5]
+)
+def test_what_is_no_value_of_a_category_is_refused(mixed: Client, value: str) -> None:
+    body = '{"queries": [{"candidates": [{"features": [1, 1, VALUE]}]}]}'.replace("VALUE", value)
+    answer = mixed.post("/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert "as feature 'age', which is categorical; give a text" in error_of(answer)
+    assert answer.json()["where"]["feature"] == "age"
+
+
+def test_a_key_that_stands_twice_is_seen_beside_values_with_colons(mixed: Client) -> None:
+    body = '{"queries": [{"candidates": [{"features": {"bm25": 1, "bm25": 2, "clicks:30d": 1, "age": "old: 9+"}}]}]}'
+    answer = mixed.post("/rank", content=body, headers={"Content-Type": "application/json"})
+    assert "the key 'bm25' twice" in error_of(answer)
+
+
 def test_features_so_large_that_there_is_no_score_are_refused(tmp_path: Path) -> None:
     names = [f"f{number}" for number in range(9)]
     extreme = 3e38 * np.sign(weights_of(names))

@@ -58,7 +58,8 @@ def compare(
         raise OptionError("doubly-robust needs a model of relevance, which only ultr.evaluation.compare takes")
     names = str(a), str(b)
     rankers = [load(path) for path in (a, b)]
-    clicks = ClickLog.load(log)
+    categories = options.common_categories(dict(zip(names, rankers, strict=True)))
+    clicks = ClickLog.load(log).with_categories(categories, what=str(log))
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.

@@ -50,9 +50,16 @@ def evaluate(
     rankers = {str(path): load(path) for path in models}
     content: dict[str, Any] = {}
     if data is not None:
-        names = next(iter(rankers.values())).feature_names
-        columns = TableColumns(query_column, label_column, document_column)
-        judged = options.read_part(data, part, fold=fold, seed=seed, features=features, names=names, columns=columns)
+        judged = options.read_part(
+            data,
+            part,
+            fold=fold,
+            seed=seed,
+            features=features,
+            names=next(iter(rankers.values())).feature_names,
+            categories=options.common_categories(rankers),
+            columns=TableColumns(query_column, label_column, document_column),
+        )
         content |= _on_labels(rankers, judged, data, part, measures.split(","), as_json=json)
     if log is not None:
         content |= _on_clicks(rankers, log, as_json=json)
@@ -101,7 +108,7 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
     from ultr.data.click_log import ClickLog
     from ultr.evaluation import click_fit, unseen_part
 
-    clicks = ClickLog.load(log)
+    clicks = ClickLog.load(log).with_categories(options.common_categories(rankers), what=str(log))
     unseen = unseen_part(rankers, clicks)
     fits = {name: click_fit(ranker, clicks, unseen=unseen) for name, ranker in rankers.items()}
     if not as_json:

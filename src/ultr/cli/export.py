@@ -113,7 +113,11 @@ def export(
             origin = Origin(command=shlex.join(["ultr", *sys.argv[1:]]))
             taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
         return
-    lists = None if data is None else options.read_part(data, part, fold=fold, names=ranker.feature_names)
+    lists = (
+        None
+        if data is None
+        else options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories)
+    )
     file = _beside(model, "onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
     where = "training lists" if data is None else options.name_of_part(data, part)
@@ -162,12 +166,15 @@ def _distil(
     source: ClickLog | JudgedLists | None = None
     lists, where, by_clicks = None, "training lists", ranker.method != "label"
     if log is not None:
-        source, where = ClickLog.load(log), str(log)
+        source, where = ClickLog.load(log).with_categories(ranker.categories, what=str(log)), str(log)
     elif data is not None:
-        source = options.read_part(data, "train", fold=fold, names=ranker.feature_names)
+        source = options.read_part(data, "train", fold=fold, names=ranker.feature_names, categories=ranker.categories)
         where, by_clicks = options.name_of_part(data, "train"), False
     if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
-        lists, by_clicks = options.read_part(data, part, fold=fold, names=ranker.feature_names), False
+        lists, by_clicks = (
+            options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories),
+            False,
+        )
     made = distil(ranker, source, lists=lists, relevance=trees, progress=True)
     others = "others" if lists is None else options.name_of_part(str(data), part)
     return Taught(made, where, others, by_clicks=by_clicks)
@@ -230,6 +237,9 @@ def _export_forest(
         typer.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:
         typer.echo("the format knows no missing values: fill every feature, in training as well as in scoring")
+    if written.categories is not None:
+        count = len(ranker.categories)
+        typer.echo(f"{count} categorical features are taken as codes; {written.categories} has the code of each value")
 
 
 def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:
@@ -243,6 +253,8 @@ def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:
 
 
 def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: bool) -> None:
+    from ultr.data.column_names import listed
+    from ultr.relevance.preprocessing import FEWEST_TO_INDICATE
     from ultr.scoring import FORMS
 
     card, parity, cost = written.card, written.parity, written.cost
@@ -255,7 +267,15 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: b
         f"Kendall's tau {parity.kendall_tau:.4f}"
     )
     how = "goes where the trees learned to send it" if trees else "counts as its typical value in the training data"
+    if not trees and any(FEWEST_TO_INDICATE <= share <= 1 - FEWEST_TO_INDICATE for share in card.missing.values()):
+        how += ", with an indicator where it was missing in 1 to 99 % of it"
     typer.echo(f"a missing feature (NaN) {how}")
+    if card.missing:
+        missing = listed([f"{name} ({share:.1%})" for name, share in card.missing.items()], most=5)
+        typer.echo(f"missing in training: {missing}; a service refuses it of the others by default")
+    if card.categories:
+        values = listed([f"{name} ({len(values):,} values)" for name, values in card.categories.items()], most=5)
+        typer.echo(f"taken as codes, the places of values on the card of the file: {values}")
     if not card.pointwise:
         return
     if cost is None:

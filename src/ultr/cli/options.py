@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -13,9 +13,11 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Strings
+    from ultr.data.categories import Categories
     from ultr.data.judged import JudgedLists
     from ultr.datasets.splits import Splits
     from ultr.datasets.table_file import TableColumns
+    from ultr.methods.ranker import Ranker
 
 PARTS = ("train", "validation", "test")
 
@@ -74,14 +76,16 @@ def read_part(
     seed: int = 0,
     features: int | None = None,
     names: Sequence[str] | None = None,
+    categories: Categories | None = None,
     columns: TableColumns | None = None,
 ) -> JudgedLists:
     """The judged lists that `--data` and `--part` name; a file is read whole.
 
-    Their features are matched by name to `names`, those of a ranker or of a log, if they are given.
+    Their features are matched by name to `names`, those of a ranker or of a log, if they are given, and texts in tables
+    become codes by its `categories`.
     """
     if Path(data).is_file():
-        return read_file(data, labels=True, features=features, names=names, columns=columns)[0]
+        return read_file(data, labels=True, features=features, names=names, categories=categories, columns=columns)[0]
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
     lists = lists if names is None else lists.with_features(names, what=data)
@@ -95,6 +99,7 @@ def read_file(
     labels: bool,
     features: int | None = None,
     names: Sequence[str] | None = None,
+    categories: Categories | None = None,
     columns: TableColumns | None = None,
 ) -> tuple[JudgedLists, Strings | None]:
     """The lists of an SVMlight, CSV or Parquet file, and the ids of their documents if it has them."""
@@ -104,7 +109,7 @@ def read_file(
     if is_table(path):
         if features is not None:
             raise OptionError(f"--features is for SVMlight files; {path} has its features by name, so leave it out")
-        table = TableLists.read(path, columns, features=names)
+        table = TableLists.read(path, columns, features=names, categories=categories)
         if labels:
             check_labels(table, path)
         typer.echo(table.note, err=True)
@@ -125,6 +130,18 @@ def _tell_missing(judged: JudgedLists, what: str | Path) -> None:
 
     if shares := missing_shares(judged.features, judged.feature_names):
         typer.echo(f"{what}: {in_words(shares, len(judged.feature_names))}", err=True)
+
+
+def common_categories(rankers: Mapping[str, Ranker]) -> Categories:
+    """The categories that all rankers know, by which data are read for all of them."""
+    (first, known), *others = ((name, ranker.categories) for name, ranker in rankers.items())
+    for name, categories in others:
+        if categories != known:
+            raise OptionError(
+                f"{first} and {name} know other values of categorical features, so the same codes would mean "
+                "different things; give models that were trained on one log, or one at a time"
+            )
+    return known
 
 
 def name_of_part(data: str, part: str) -> str:

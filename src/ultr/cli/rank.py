@@ -12,6 +12,7 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
+    from ultr.data.categories import Categories
     from ultr.evaluation.judged import RankerLike
 
 
@@ -44,9 +45,15 @@ def rank(
 
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
-    ranker, known = _ranker(model)
-    columns = TableColumns(query_column, label_column, document_column)
-    judged, documents = options.read_file(candidates, labels=False, features=features, names=known, columns=columns)
+    ranker, known, categories = _ranker(model)
+    judged, documents = options.read_file(
+        candidates,
+        labels=False,
+        features=features,
+        names=known,
+        categories=categories,
+        columns=TableColumns(query_column, label_column, document_column),
+    )
     scores = ranker.score(judged.features, judged.offsets)
     queries = list_numbers(judged.offsets)
     order = np.lexsort((-scores, queries))
@@ -75,14 +82,14 @@ def rank(
             draft.write_text(text + "\n")
 
 
-def _ranker(model: Path) -> tuple[RankerLike, Sequence[str]]:
-    """The ranker of a folder or an exported file, and the features that it knows."""
+def _ranker(model: Path) -> tuple[RankerLike, Sequence[str], Categories]:
+    """The ranker of a folder or an exported file, its features and the values of the categorical ones."""
     if model.is_file():
         from ultr.scoring import Scorer
 
         scorer = Scorer.load(model)
-        return scorer, scorer.card.feature_names
+        return scorer, scorer.card.feature_names, scorer.card.categories
     from ultr.methods import load
 
     ranker = load(model)
-    return ranker, ranker.feature_names
+    return ranker, ranker.feature_names, ranker.categories

@@ -151,6 +151,8 @@ def _read_log(models: list[Model], path: str) -> ClickLog:
     for model in models:
         if tuple(model.manifest.feature_names) != log.feature_names:
             raise DataError(f"{path} has other features than {model.name}; give the log of its training")
+        if model.ranker.categories != log.categories:
+            raise DataError(f"{path} has other categories than {model.name}; give the log of its training")
         learned = [factor for factor in model.ranker.factors if factor.name in model.ranker.learned_factors]
         try:
             check_factors(log, learned)
@@ -192,7 +194,8 @@ def _judged(
 
 def _read_judged(models: list[Model], source: str, fold: int, seed: int) -> tuple[JudgedLists, str]:
     names = models[0].manifest.feature_names
-    judged = options.read_part(source, "test", fold=fold, seed=seed, names=names)
+    categories = options.common_categories({model.name: model.ranker for model in models})
+    judged = options.read_part(source, "test", fold=fold, seed=seed, names=names, categories=categories)
     for model in models:
         if tuple(model.manifest.feature_names) != judged.feature_names:
             raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")

@@ -26,8 +26,12 @@ def serve(
     ] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="Let other machines connect without a token.")] = False,
     missing: Annotated[
-        str, typer.Option(help="`refuse` candidates without all features, or `fill` in typical values.")
-    ] = "refuse",
+        str,
+        typer.Option(
+            help="Missing features: `as-trained` takes null where the model saw it in training and refuses others, "
+            "`refuse` refuses all, `fill` takes all."
+        ),
+    ] = "as-trained",
     threads: Annotated[int, typer.Option(help="Requests scored side by side; 0 takes one per core.")] = 0,
     watch_seconds: Annotated[
         float, typer.Option(help="How often to look for a new model file; 0 reloads on SIGHUP alone.")

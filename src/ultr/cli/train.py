@@ -206,4 +206,6 @@ def _sources(
         source = options.read_part(data, "train", fold=fold, seed=seed)
     if validate == "none":
         return source, None
-    return source, options.read_part(validate, "validation", fold=fold, seed=seed, names=source.feature_names)
+    categories = source.categories if isinstance(source, ClickLog) else None
+    names = source.feature_names
+    return source, options.read_part(validate, "validation", fold=fold, seed=seed, names=names, categories=categories)

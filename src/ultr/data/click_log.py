@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from ultr import checks
 from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, factor_of, position_factor
+from ultr.data.categories import Categories, recode
 from ultr.data.cells import Cells
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
@@ -95,7 +96,7 @@ class ClickLog:
     """The judge's label of each document, a row of `features`; None = there are none."""
     signals: tuple[Signal, ...] = ()
     """What users did beside the click, such as purchases."""
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    categories: Categories = field(default_factory=dict)
     """The values of each categorical feature by its name; `features` holds their numbers, NaN = missing."""
     splits: tuple[Split, ...] = ()
     """How this log was cut out of larger ones, from the first log down; no part of the fingerprint."""
@@ -119,6 +120,7 @@ class ClickLog:
         periods: object | None = None,
         grades: Iterable[object] | None = None,
         signals: Mapping[str, object] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -130,7 +132,8 @@ class ClickLog:
         have one for each list. With `pairs`, it is also counted which documents were clicked together; a row must
         then be one impression, or several with the same clicks. `periods` have one value for each list, anything
         that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`. `signals`
-        are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document.
+        are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document. `categories`
+        are the values of categorical features by name, of which `features` hold the places.
 
         Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
@@ -186,6 +189,7 @@ class ClickLog:
             period_names=period_names,
             grades=None if grades is None else Grades.of(grades),
             signals=tuple(Signal(name, values[order]) for name, values in counted.items()),
+            categories={name: tuple(values) for name, values in (categories or {}).items()},
         )
         return (log._with_pairs() if pairs else log).collapse()
 
@@ -323,6 +327,11 @@ class ClickLog:
             periods=None if self.periods is None else take(self.periods, chosen),
             splits=splits,
         )
+
+    def with_categories(self, categories: Categories, *, what: str = "the log") -> ClickLog:
+        """The same log with the codes that a ranker has for the values of its categorical features."""
+        features = recode(self.features, self.feature_names, self.categories, categories, what=what)
+        return self if features is self.features else trusted(self, features=features, categories=categories)
 
     def split(self, held_out: float = HELD_OUT, *, by: str = "query", seed: int = 0) -> tuple[ClickLog, ClickLog]:
         """The log without a share of its queries, pages or time, and that share.

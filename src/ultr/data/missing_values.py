@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ultr.arrays import Floats
+from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.column_names import listed
 
 _BLOCK = 2**22
@@ -21,12 +21,23 @@ def missing_shares(features: Floats, names: Sequence[str]) -> dict[str, float]:
     >>> missing_shares(np.array([[1, np.nan], [np.nan, np.nan]], dtype=np.float32), ["age", "price"])
     {'price': 1.0, 'age': 0.5}
     """
-    count = np.zeros(len(names), dtype=np.int64)
-    step = max(_BLOCK // max(len(names), 1), 1)
+    return by_name(missing_counts(features) / max(len(features), 1), names)
+
+
+def missing_counts(features: Floats) -> Integers:
+    """The number of documents in which each feature is missing."""
+    width = features.shape[1]
+    counts = np.zeros(width, dtype=np.int64)
+    step = max(_BLOCK // max(width, 1), 1)
     for start in range(0, len(features), step):
-        count += np.isnan(features[start : start + step]).sum(axis=0)
-    order = np.argsort(-count, kind="stable")
-    return {names[column]: float(count[column] / len(features)) for column in order if count[column]}
+        counts += np.isnan(features[start : start + step]).sum(axis=0)
+    return counts
+
+
+def by_name(shares: Doubles, names: Sequence[str]) -> dict[str, float]:
+    """The shares that are not 0 by the names of their features, the largest first."""
+    order = np.argsort(-shares, kind="stable")
+    return {names[column]: float(shares[column]) for column in order if shares[column]}
 
 
 def in_words(shares: Mapping[str, float], features: int) -> str:
@@ -38,5 +49,5 @@ def in_words(shares: Mapping[str, float], features: int) -> str:
     named = [f"{name} ({'<0.1%' if share < 0.001 else f'{share:.1%}'})" for name, share in shares.items()]
     return (
         f"missing values in {len(shares):,} of {features:,} features: {listed(named, most=_NAMED)}; "
-        "networks take the median, trees take them as they are"
+        "networks take the median (and an indicator, if enough were missing in training), trees take them as they are"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ultr.arrays import Floats
+from ultr.arrays import Floats, Integers
+from ultr.data.categories import Categories, decoded, encode, warn_of_unseen
 from ultr.data.column_names import closest, listed
 from ultr.errors import DataError, MissingExtraError, OptionError
 
@@ -19,13 +21,20 @@ _SHOWN = 5
 
 
 def match_features(
-    frame: object, names: Sequence[str], *, ids: Collection[str] = (), what: str = "the frame"
+    frame: object,
+    names: Sequence[str],
+    *,
+    categories: Categories | None = None,
+    ids: Collection[str] = (),
+    what: str = "the frame",
 ) -> Floats:
     """The features of a frame as float32 [rows, features], its columns matched by name and in the order of `names`.
 
     Args:
         frame: A mapping from names to columns, an Arrow table, or any frame that narwhals understands.
         names: The features that the ranker knows, in its order.
+        categories: The values of those that are categorical. Columns hold values, which become codes; a value that is
+            not among them becomes `other` or missing, with a warning.
         ids: Columns that are no features, such as query, document and label.
         what: What to call the frame in a message.
 
@@ -39,9 +48,28 @@ def match_features(
     table = arrow_table(frame, what=what)
     given = [name for name in table.column_names if name not in ids]
     column_order(given, names, what=what)
+    return feature_matrix(table, names, categories=categories or {}, what=what)
+
+
+def feature_matrix(
+    table: pyarrow.Table,
+    names: Sequence[str],
+    *,
+    categories: Categories,
+    what: str,
+    place: Callable[[int], str] = "row {}".format,
+    order: Integers | slice = slice(None),
+) -> Floats:
+    """Columns of an Arrow table as float32 [rows, features], the rows in this order; values of categories as codes."""
     matrix = np.empty((len(table), len(names)), dtype=np.float32)
+    unseen: dict[str, Counter[str]] = {}
     for number, name in enumerate(names):
-        matrix[:, number] = numbers(table[name], name, what=what)
+        if name in categories:
+            codes, unseen[name] = encode(_plain(table[name], name, what=what), categories[name])
+            matrix[:, number] = codes[order]
+        else:
+            matrix[:, number] = numbers(table[name], name, what=what, place=place)[order]
+    warn_of_unseen(unseen, categories, what=what)
     return matrix
 
 
@@ -92,8 +120,7 @@ def numbers(
     """
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     kind = column.type
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     if not any(fits(kind) for fits in numeric):
@@ -105,6 +132,15 @@ def numbers(
         row = int(np.flatnonzero(np.isinf(values))[0]) + 1
         raise DataError(f"column {name!r} of {what} is infinite or too large in {place(row)}; mend it first")
     return values
+
+
+def _plain(column: pyarrow.ChunkedArray, name: str, *, what: str) -> pyarrow.ChunkedArray:
+    """A column of values of a category, none of which may be a list or a record."""
+    from pyarrow import types
+
+    if types.is_nested(column.type):
+        raise DataError(f"column {name!r} of {what} holds {column.type}, no values of a category; give texts")
+    return column
 
 
 def arrow_table(frame: object, *, what: str = "the frame") -> pyarrow.Table:

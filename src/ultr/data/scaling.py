@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ultr.arrays import Floats
+from ultr.arrays import Doubles, Floats
+from ultr.data.missing_values import missing_counts
 from ultr.errors import DataError
 
 ROWS = 2**16
@@ -26,11 +28,14 @@ class FeatureScaling:
     minimum: Floats
     maximum: Floats
     typical: Floats
-    """The median of each feature, which all but trees take for a missing value (NaN)."""
+    """The median of each feature, which all but trees take for a missing value (NaN); of categories, the most
+    frequent code."""
+    missing: Doubles
+    """The share of the training documents in which each feature is missing."""
 
     @classmethod
-    def fit(cls, features: Floats) -> FeatureScaling:
-        """The scaling of these documents."""
+    def fit(cls, features: Floats, *, categorical: Collection[int] = ()) -> FeatureScaling:
+        """The scaling of these documents, some columns of which are codes of categories."""
         if not len(features):
             raise DataError("cannot scale features without a document")
         minimum, maximum = (np.asarray(least.reduce(features, axis=0)) for least in (np.fmin, np.fmax))
@@ -43,7 +48,11 @@ class FeatureScaling:
         if np.isnan(typical).any():
             minimum, maximum = (np.where(np.isnan(each), 0, each) for each in (minimum, maximum))
             typical = np.nanmedian(np.where(np.isnan(some).all(axis=0), minimum, some), axis=0)
-        return cls(*(each.astype(np.float32) for each in (minimum, maximum, typical)))
+        for column in categorical:
+            codes, counts = np.unique(some[~np.isnan(some[:, column]), column], return_counts=True)
+            typical[column] = codes[counts.argmax()] if len(codes) else 0
+        lowest, highest, usual = (each.astype(np.float32) for each in (minimum, maximum, typical))
+        return cls(lowest, highest, usual, missing_counts(features) / len(features))
 
     @cached_property
     def centre(self) -> Floats:

@@ -14,9 +14,10 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers, Strings
 from ultr.data import ragged
+from ultr.data.categories import Categories
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.judged import JudgedLists
-from ultr.data.named_features import column_order, numbers
+from ultr.data.named_features import column_order, feature_matrix, numbers
 from ultr.datasets.delimited import TABS, delimiter, ending, first_line
 from ultr.datasets.svmlight_lines import HIGHEST_LABEL
 from ultr.errors import DataError
@@ -70,7 +71,12 @@ class TableLists:
 
     @classmethod
     def read(
-        cls, path: str | Path, columns: TableColumns | None = None, *, features: Sequence[str] | None = None
+        cls,
+        path: str | Path,
+        columns: TableColumns | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        categories: Categories | None = None,
     ) -> TableLists:
         """The lists of a CSV or Parquet file.
 
@@ -78,6 +84,7 @@ class TableLists:
             path: The file; its ending says what it is.
             columns: The columns of query, label and document; those that are not given are guessed.
             features: The features that a ranker knows, which are matched by name; by default all other columns.
+            categories: The values of those that are categorical, by which columns of texts become codes.
 
         """
         asked = columns or TableColumns()
@@ -88,16 +95,14 @@ class TableLists:
         if features is not None:
             column_order(others, features, what=str(path))
         chosen = others if features is None else list(features)
-        table = file.read(chosen, found)
+        known = categories or {}
+        table = file.read(chosen, found, known)
         query_ids = file.texts(table, str(found.query))
         firsts, queries = np.unique(query_ids, return_index=True, return_inverse=True)[1:]
         # Queries by their first row; `stable` keeps the rows of each in the order of the file.
         order = np.argsort(firsts[queries], kind="stable")
-        matrix = np.empty((len(order), len(chosen)), dtype=np.float32)
-        for number, name in enumerate(chosen):
-            matrix[:, number] = file.numbers(table, name)[order]
         judged = JudgedLists.of(
-            features=matrix,
+            features=feature_matrix(table, chosen, categories=known, what=str(path), place=file.place, order=order),
             labels=np.zeros(len(order)) if found.label is None else file.grades(table, found.label)[order],
             offsets=ragged.from_lengths(np.unique(firsts[queries], return_counts=True)[1]),
             query_ids=query_ids[np.sort(firsts)].tolist(),
@@ -123,6 +128,7 @@ def read_table(
     label: str | None = None,
     document: str | None = None,
     features: Sequence[str] | None = None,
+    categories: Categories | None = None,
 ) -> JudgedLists:
     """The judged lists in a CSV or Parquet file with named columns.
 
@@ -135,9 +141,11 @@ def read_table(
         label: The column of the graded relevance.
         document: The column of the document id, which is left out.
         features: The features in their order; by default all other columns. Others than these are refused.
+        categories: The values of categorical features, such as those of a log (`log.categories`) or of a ranker, by
+            which columns of texts become codes.
 
     """
-    lists = TableLists.read(path, TableColumns(query, label, document), features=features)
+    lists = TableLists.read(path, TableColumns(query, label, document), features=features, categories=categories)
     check_labels(lists, path)
     return lists.judged
 
@@ -179,7 +187,7 @@ class _TableFile:
         column_order(names, names, what=str(self.path))
         return names
 
-    def read(self, features: Sequence[str], columns: TableColumns) -> pyarrow.Table:
+    def read(self, features: Sequence[str], columns: TableColumns, categories: Categories) -> pyarrow.Table:
         """The columns that are asked for; those of CSV are numbers and texts, whatever the first lines look like."""
         import pyarrow
         from pyarrow import csv as arrow_csv
@@ -188,7 +196,8 @@ class _TableFile:
         with self._explained():
             if self.is_parquet:
                 return parquet.read_table(self.path, columns=[*features, *columns.given()])
-            types = dict.fromkeys(columns.given(), pyarrow.string()) | dict.fromkeys(features, pyarrow.float64())
+            types = dict.fromkeys(columns.given(), pyarrow.string())
+            types |= {name: pyarrow.string() if name in categories else pyarrow.float64() for name in features}
             if columns.label is not None:
                 types[columns.label] = pyarrow.float64()
             return arrow_csv.read_csv(

@@ -24,7 +24,7 @@ from ultr.data.log_splits import split_pages, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
-from ultr.evaluation.evidence import Candidates, Evidence
+from ultr.evaluation.evidence import Candidates, Evidence, check_codes
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
@@ -140,6 +140,7 @@ def compare(
                 f"a ranker knows {len(known_names)} features, the log has {len(log.feature_names)} or other names for "
                 "them; compare on a log with the features that both were trained for"
             )
+        check_codes(ranker, log)
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
     likelihoods = _likelihood_answers(rankers, log, level=level, seed=seed)

@@ -42,7 +42,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart
+from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart, check_codes
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import Placement, Ranking
 from ultr.evaluation.unseen_part import unseen_part
@@ -206,5 +206,6 @@ def counterfactual_value(
     was not trained on. Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     """
     valuation = Valuation(propensities, weighting, utility, cutoff, smallest, relevance)
+    check_codes(ranker, log)
     evidence = Evidence.of(unseen_part({"the ranker": ranker}, log).warn().log, candidates)
     return valuation.of(Ranking.by(ranker, evidence), evidence)

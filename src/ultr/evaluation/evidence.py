@@ -180,3 +180,11 @@ def _numbered(cells: Cells, documents: Integers, queries: Integers, offsets: Int
 def _ascending(numbers: Integers) -> bool:
     """True if each number is above the one before."""
     return all((numbers[1:][part] > numbers[:-1][part]).all() for part in ragged.slices(max(len(numbers) - 1, 0)))
+
+
+def check_codes(ranker: object, log: ClickLog) -> None:
+    """Raise a `DataError` if a ranker has other codes for the values of categorical features than the log."""
+    if getattr(getattr(ranker, "ranker_", ranker), "categories", log.categories) != log.categories:
+        raise DataError(
+            "the ranker has other codes for its categories than the log; give log.with_categories(ranker.categories)"
+        )

@@ -13,6 +13,7 @@ from ultr import checks
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
+from ultr.data.missing_values import by_name
 from ultr.errors import DataError, OptionError
 from ultr.exporting.cost import Cost, cost_of
 from ultr.exporting.graph import as_onnx
@@ -88,6 +89,8 @@ def export(
             "pointwise": pointwise,
             "feature_names": ranker.feature_names,
             "typical": ranker.scaling.typical.tolist(),
+            "categories": ranker.categories,
+            "missing": by_name(ranker.scaling.missing, ranker.feature_names),
             "model_digest": weights_digest(ranker.model),
             "data_fingerprint": ranker.data_fingerprint,
             "versions": {"ultr": __version__, "torch": str(torch.__version__)},
@@ -100,7 +103,7 @@ def export(
         models = [reference.model]
     content = as_onnx(ranker, models, card)
     scorer = Scorer.of_bytes(content, file=path)
-    found = parity(reference, scorer, examined)
+    found = parity(reference, scorer, examined, categorical=list(ranker.preprocessing.categories))
     found.check()
     cost = cost_of(ranker, scorer, examined) if pointwise else None
     with new_file(path) as draft:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats
+from ultr.data.categories import OTHER, UNSEEN
 from ultr.errors import ExportError, OptionError
 from ultr.exporting.engines.targets import TARGETS, Target
-from ultr.files import check_new_file, new_file
+from ultr.files import check_new_file, new_file, write_json
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
 from ultr.relevance.forest import LEAF, Forest
@@ -40,6 +42,8 @@ class ForestExport:
     shift: float
     """Added to every score, so that none is below 0; the order stays."""
     knows_missing: bool
+    categories: str | None
+    """The file beside it with the codes of the values of categorical features; None if there are none."""
 
 
 def export_forest(
@@ -53,11 +57,15 @@ def export_forest(
     """Write a ranker by trees as the model file of an engine and check it; what disagrees is not written.
 
     `feature_map` has the engine's own name of a feature by its name in the log. The check is on documents of the
-    training data, on the same with missing values, and on values right beside thresholds.
+    training data, on the same with missing values, and on values right beside thresholds. Engines take categorical
+    features as codes; `PATH.categories.json` has the code of each value, and of those that were never seen.
     """
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
     target = TARGETS[checks.one_of("target", to, TARGETS)]
     check_new_file(path, overwrite=overwrite)
+    beside = Path(f"{path}.categories.json") if ranker.categories else None
+    if beside is not None:
+        check_new_file(beside, overwrite=overwrite)
     if ranker.sample is None:
         raise OptionError("the model was saved without candidates to check its export on; train it again")
     forest, names = forest_of(ranker), _names(ranker, feature_map or {})
@@ -76,9 +84,20 @@ def export_forest(
             f"the file for {to} scores documents otherwise than the model, by up to {difference:.2g}; "
             "nothing was written, please report this"
         )
+    if beside is not None:
+        write_json(beside, _codes(ranker, names))
     with new_file(path) as draft:
         draft.write_text(content)
-    return ForestExport(to, len(forest), len(content.encode()), len(rows), difference, shift, target.knows_missing)
+    return ForestExport(
+        target=to,
+        trees=len(forest),
+        size=len(content.encode()),
+        documents=len(rows),
+        largest_difference=difference,
+        shift=shift,
+        knows_missing=target.knows_missing,
+        categories=None if beside is None else str(beside),
+    )
 
 
 def forest_of(ranker: Ranker) -> Forest | None:
@@ -97,6 +116,17 @@ def _names(ranker: Ranker, feature_map: Mapping[str, str]) -> list[str]:
         twice = next(name for name in names if names.count(name) > 1)
         raise OptionError(f"the feature map gives two features the name {twice!r}; give each one of its own")
     return names
+
+
+def _codes(ranker: Ranker, names: Sequence[str]) -> dict[str, Any]:
+    """The codes of each categorical feature by the engine's name of it."""
+    return {
+        names[column]: {
+            "codes": {value: code for code, value in enumerate(values)},
+            "never seen": values.index(OTHER) if OTHER in values else UNSEEN,
+        }
+        for column, values in ranker.preprocessing.categories.items()
+    }
 
 
 def _rows(forest: Forest, features: Floats, target: Target) -> Floats:

@@ -17,6 +17,7 @@ from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
+from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import PointwiseObjective
@@ -147,7 +148,7 @@ class Affine(Estimator[AffineObjective]):
         """Two click rates for each position."""
         return AffineObjective(len(factors[0].levels))
 
-    def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
+    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The ranker and the judge."""
         return {name: self.relevance.build(features, 1, generator=generator) for name in ("relevance", *JUDGE)}
 

@@ -21,7 +21,7 @@ from ultr.methods.factors import Factor
 from ultr.methods.model_file import weights_digest
 from ultr.methods.ranker import Ranker
 from ultr.relevance.inputs import Inputs
-from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.preprocessing import indicated
 from ultr.relevance.relevance_model import Relevance
 from ultr.relevance.trees import BoostedTrees, Trees
 from ultr.seeding import generator
@@ -51,7 +51,7 @@ class Distilled(Estimator[ScalarObjective]):
     L = 1/2 sum_i ( f(x_i) - mean f - (s_i - mean s) / sigma )^2
 
     with means over the list, whose order does not depend on them, and one sigma, the spread of s - mean s, for all
-    lists. A missing value counts as the typical one, as it does for a network.
+    lists. A missing value counts as the typical one where it does for the teacher, and else as missing.
 
     Since a teacher scores whatever it is asked, small data are made larger: by copies of their lists in which documents
     have some of their features from other documents.
@@ -90,7 +90,7 @@ class Distilled(Estimator[ScalarObjective]):
         sigma = scores.std()
         if not sigma > SMALLEST:
             raise DataError("the model gives all documents of a list the same score, so there is nothing to learn")
-        model = self.build(len(teacher.feature_names), (), seed=self.seed)
+        model = self.build(teacher.preprocessing.layout, (), seed=self.seed)
         training = self.relevance.training()
         history = train(
             model,
@@ -103,13 +103,14 @@ class Distilled(Estimator[ScalarObjective]):
         )
         trees = model.by_name["relevance"]
         assert isinstance(trees, BoostedTrees)
-        trees.forest = trees.forest.with_missing(teacher.scaling.typical)
+        trees.forest = trees.forest.with_missing(_filled_in(teacher))
         return Ranker(
             method=self.name,
             options=self.content(),
             model=model,
             feature_names=teacher.feature_names,
             scaling=teacher.scaling,
+            categories=teacher.categories,
             factors=(),
             learned_factors=(),
             clicks_per_impression=teacher.clicks_per_impression,
@@ -131,7 +132,7 @@ def _lists(teacher: Ranker, data: ClickLog | JudgedLists, *, copies: int = 0, se
     """The lists of the data and mixed copies of them, missing values filled in as the teacher does."""
     features: Floats = data.features
     if np.isnan(features).any():
-        features = np.where(np.isnan(features), teacher.scaling.typical, features)
+        features = np.where(np.isnan(features), _filled_in(teacher), features)
     documents: Integers = np.arange(len(features))
     offsets, impressions = data.offsets, np.ones_like(data.offsets[1:])
     if isinstance(data, ClickLog):
@@ -141,8 +142,16 @@ def _lists(teacher: Ranker, data: ClickLog | JudgedLists, *, copies: int = 0, se
         documents = np.arange(len(features))
         offsets = ragged.from_lengths(np.tile(np.diff(offsets), copies + 1))
         impressions = np.tile(impressions, copies + 1)
-    inputs, clicks = Inputs(features, Preprocessing(teacher.scaling)), np.zeros(len(documents), dtype=np.float32)
+    inputs, clicks = Inputs(features, teacher.preprocessing), np.zeros(len(documents), dtype=np.float32)
     return TrainingLists(inputs, documents, offsets, (), clicks, impressions)
+
+
+def _filled_in(teacher: Ranker) -> Floats:
+    """The value that the teacher takes for a missing one of each feature, NaN where it knows that it is missing."""
+    values = teacher.scaling.typical.copy()
+    values[[*indicated(teacher.scaling.missing), *teacher.preprocessing.categories]] = np.nan
+    models = [teacher.model.by_name[name] for name in teacher.objective.ranks_with]
+    return np.full_like(values, np.nan) if all(model.takes_missing for model in models) else values
 
 
 def _mixed(features: Floats, copies: int, *, seed: int) -> Floats:

@@ -16,9 +16,10 @@ import torch
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
+from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.missing_values import in_words, missing_shares
+from ultr.data.missing_values import by_name, in_words
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
@@ -29,7 +30,7 @@ from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
-from ultr.relevance.preprocessing import Preprocessing
+from ultr.relevance.preprocessing import InputLayout, Preprocessing
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.lists import TrainingLists
@@ -39,9 +40,6 @@ from ultr.train.progress import Bar, Observer
 from ultr.train.ranking_model import ObjectiveT, RankingModel
 from ultr.train.selection import ClickValidation, LabelValidation, Validation
 from ultr.train.stage import Stage
-
-MOST_LOOKED_AT = 2**16
-"""Rows that are looked at for missing values, about."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -82,7 +80,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
     def stages(self, objective: ObjectiveT, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of training, one after the other; the first has so many steps."""
 
-    def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
+    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """New relevance models by name; `relevance` is the one that ranks."""
         return {"relevance": self.relevance.build(features, 1, generator=generator)}
 
@@ -156,12 +154,15 @@ class Estimator(ABC, Generic[ObjectiveT]):
         factors = factors_of(data)
         learned = [factor for factor in factors if self.learns(factor)]
         self._warn_of_others(factors, learned)
-        scaling = FeatureScaling.fit(data.features)
-        preprocessing = Preprocessing(scaling).to(self.device)
+        categories = data.categories if isinstance(data, ClickLog) else {}
+        columns = category_columns(data.feature_names, categories)
+        scaling = FeatureScaling.fit(data.features, categorical=columns)
+        preprocessing = Preprocessing(scaling, columns).to(self.device)
         lists = self.training_lists(data, Inputs(data.features, preprocessing, names=data.feature_names))
-        model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
-        if not all(each.takes_missing for each in model.by_name.values()):
-            self._warn_of_missing(data)
+        model = self.build(preprocessing.layout, learned, seed=self.seed).to(self.device)
+        missing = by_name(scaling.missing, data.feature_names)
+        if missing and not all(each.takes_missing for each in model.by_name.values()):
+            warnings.warn(in_words(missing, len(data.feature_names)), UltrWarning, stacklevel=3)
         run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
         observer = self._observer(progress=progress)
         history = self.train_model(model, lists, data, validation, checkpoint=run, observer=observer)
@@ -171,6 +172,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
             model=model.cpu(),
             feature_names=tuple(data.feature_names),
             scaling=scaling,
+            categories=categories,
             factors=factors,
             learned_factors=tuple(factor.name for factor in learned),
             clicks_per_impression=float(lists.clicks.sum(dtype=np.float64) / lists.impressions.sum()),
@@ -202,9 +204,11 @@ class Estimator(ABC, Generic[ObjectiveT]):
             observer=observer,
         )
 
-    def build(self, features: int, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
-        """A new model for so many features and these factors."""
-        return RankingModel(self.models(features, torch.Generator().manual_seed(int(seed))), self.objective(factors))
+    def build(self, features: int | InputLayout, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
+        """A new model for preprocessed features of this layout, or so many numbers, and these factors."""
+        return RankingModel(
+            self.models(InputLayout.of(features), torch.Generator().manual_seed(int(seed))), self.objective(factors)
+        )
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""
@@ -288,6 +292,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
             raise DataError(f"the validation data must have the same features as the training data, got {counts}")
         if isinstance(validation, ClickLog):
             check_factors(validation, [factor for factor in factors_of(data) if self.learns(factor)])
+            if isinstance(data, ClickLog) and validation.categories != data.categories:
+                raise DataError("the validation log must have the categories of the training log, in the same order")
             if not validation.clicks.any():
                 raise DataError(
                     "the validation log has no click, so it cannot choose weights; hold out more of the log"
@@ -310,11 +316,6 @@ class Estimator(ABC, Generic[ObjectiveT]):
             why = "what is the same for all documents of a list cancels in its list-wise loss"
         what = "bias factor" if len(others) == 1 else "bias factors"
         warnings.warn(f"{type(self).__name__} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
-
-    def _warn_of_missing(self, data: ClickLog | JudgedLists) -> None:
-        some = data.features[:: -(-len(data.features) // MOST_LOOKED_AT)]
-        if shares := missing_shares(some, data.feature_names):
-            warnings.warn(in_words(shares, len(data.feature_names)), UltrWarning, stacklevel=4)
 
     def _validation(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
+from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.sessions import draw_sessions
@@ -43,13 +44,16 @@ class LabelledLists:
     positions: Integers
     """As shown, from 1."""
     lengths: Integers
+    categories: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The values of each categorical feature by its column."""
 
     @classmethod
     def of(cls, data: ClickLog | JudgedLists, *, sessions: int, seed: int) -> LabelledLists:
         """The clicks of drawn sessions as labels, or the labels of judged lists."""
         if isinstance(data, ClickLog):
             drawn = draw_sessions(data, sessions=sessions, seed=seed)
-            return cls(drawn.features[drawn.documents], drawn.clicks, drawn.positions, drawn.lengths)
+            categories = category_columns(data.feature_names, data.categories)
+            return cls(drawn.features[drawn.documents], drawn.clicks, drawn.positions, drawn.lengths, categories)
         judged = data.with_relevant()
         return cls(judged.features, judged.labels, ragged.ranks(judged.offsets) + 1, judged.lengths)
 
@@ -65,7 +69,7 @@ class LabelledLists:
         shown they would be credited with what the ranker that showed them knew; so ties count against them.
         """
         order = np.lexsort((self.labels, ragged.list_numbers(self.offsets)))
-        return LabelledLists(self.features[order], self.labels[order], self.positions[order], self.lengths)
+        return replace(self, features=self.features[order], labels=self.labels[order], positions=self.positions[order])
 
 
 class Boosting(Protocol):

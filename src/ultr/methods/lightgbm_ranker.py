@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 
 from ultr.methods.lambdamart import LabelledLists, LambdaMART
 from ultr.relevance.forest import Forest, forest_of_lightgbm
 from ultr.relevance.relevance_model import Relevance
-from ultr.relevance.trees import Trees
+from ultr.relevance.trees import Trees, category_parameters
 from ultr.train.objective import ScalarObjective
 
 
 class _LightGBM:
     """A booster of LightGBM with its data."""
 
-    def __init__(self, booster: Any) -> None:
+    def __init__(self, booster: Any, categories: Mapping[int, Sequence[str]]) -> None:
         self._booster = booster
+        self._codes = {column: np.arange(len(values)) for column, values in categories.items()}
 
     def grow(self) -> None:
         self._booster.update()
@@ -28,7 +31,7 @@ class _LightGBM:
         return float(value)
 
     def forest(self, trees: int) -> Forest:
-        return forest_of_lightgbm(self._booster.dump_model(num_iteration=trees)["tree_info"], 1)
+        return forest_of_lightgbm(self._booster.dump_model(num_iteration=trees)["tree_info"], 1, self._codes)
 
     def tell(self, objective: ScalarObjective) -> None:
         """LightGBM keeps to itself what it learned about positions."""
@@ -58,6 +61,7 @@ class LightGBMRanker(LambdaMART):
         """LightGBM's `lambdarank`; debiased with the `position` of its data set."""
         lightgbm, trees = self.imported("lightgbm", "trees"), self.relevance
         assert isinstance(trees, Trees)
+        columns, fewest = list(lists.categories), min(trees.fewest_documents, max(len(lists.labels) // 4, 1))
         options = {
             "objective": "lambdarank",
             "metric": "ndcg",
@@ -65,7 +69,7 @@ class LightGBMRanker(LambdaMART):
             "lambdarank_truncation_level": int(lists.lengths.max()),
             "num_leaves": trees.leaves,
             "max_bin": trees.bins,
-            "min_data_in_leaf": min(trees.fewest_documents, max(len(lists.labels) // 4, 1)),
+            "min_data_in_leaf": fewest,
             "lambda_l2": trees.shrinkage,
             "learning_rate": trees.learning_rate,
             "num_threads": torch.get_num_threads(),
@@ -73,12 +77,14 @@ class LightGBMRanker(LambdaMART):
             "force_col_wise": True,
             "seed": self.seed % 2**31,
             "verbosity": -1,
+            **(category_parameters(columns, lists.features.shape[1], fewest) if columns else {}),
         }
         data = lightgbm.Dataset(
             lists.features,
             label=lists.labels,
             group=lists.lengths,
             position=lists.positions - 1 if self.debias else None,
+            categorical_feature=columns,
             params=options,
         )
         booster = lightgbm.Booster(options, data)
@@ -86,4 +92,4 @@ class LightGBMRanker(LambdaMART):
             labels, lengths = held_out.labels, held_out.lengths
             watched = data.create_valid(held_out.features, label=labels, group=lengths, params=options)
             booster.add_valid(watched, "validation")
-        return _LightGBM(booster)
+        return _LightGBM(booster, lists.categories)

@@ -46,6 +46,8 @@ class Scaling(_Strict):
     minimum: list[FiniteFloat]
     maximum: list[FiniteFloat]
     typical: list[FiniteFloat]
+    missing: list[FiniteFloat] | None = None
+    """Share of the training documents in which each is missing; None if unknown."""
 
 
 class Manifest(_Strict):
@@ -57,6 +59,8 @@ class Manifest(_Strict):
     """Options of the estimator and of its relevance model; the seed is one of them."""
     feature_names: list[str]
     scaling: Scaling
+    categories: dict[str, tuple[str, ...]] = {}
+    """Values of each categorical feature; the code of a value is its place."""
     factors: list[Factor]
     clicks_per_impression: FiniteFloat
     versions: dict[str, str]
@@ -74,8 +78,11 @@ class Manifest(_Strict):
     @model_validator(mode="after")
     def _one_scaling_for_each_feature(self) -> Self:
         scaling = self.scaling
-        if {len(scaling.minimum), len(scaling.maximum), len(scaling.typical)} != {len(self.feature_names)}:
+        parts = (scaling.minimum, scaling.maximum, scaling.typical, scaling.missing)
+        if {len(part) for part in parts if part is not None} != {len(self.feature_names)}:
             raise ValueError("scaling and feature_names differ in length")
+        if not self.categories.keys() <= set(self.feature_names):
+            raise ValueError("there are categories of what is no feature")
         return self
 
     @field_validator("choices")
@@ -94,8 +101,12 @@ class Manifest(_Strict):
             options=dict(ranker.options),
             feature_names=list(ranker.feature_names),
             scaling=Scaling(
-                minimum=scaling.minimum.tolist(), maximum=scaling.maximum.tolist(), typical=scaling.typical.tolist()
+                minimum=scaling.minimum.tolist(),
+                maximum=scaling.maximum.tolist(),
+                typical=scaling.typical.tolist(),
+                missing=scaling.missing.tolist(),
             ),
+            categories=dict(ranker.categories),
             factors=list(ranker.factors),
             clicks_per_impression=ranker.clicks_per_impression,
             versions={
@@ -118,7 +129,8 @@ class Manifest(_Strict):
         """The scaling as arrays."""
         values = (self.scaling.minimum, self.scaling.maximum, self.scaling.typical)
         minimum, maximum, typical = (np.array(each, dtype=np.float32) for each in values)
-        return FeatureScaling(minimum, maximum, typical)
+        missing = np.zeros(len(minimum)) if self.scaling.missing is None else np.array(self.scaling.missing)
+        return FeatureScaling(minimum, maximum, typical, missing)
 
 
 def save(folder: str | Path, ranker: Ranker, *, overwrite: bool) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
+from ultr.data.categories import Categories, category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
@@ -53,6 +54,8 @@ class Ranker(Generic[ObjectiveT]):
     """Names of those that the method could learn."""
     clicks_per_impression: float
     """Clicks per impression of the training log."""
+    categories: Categories = field(default_factory=dict)
+    """Values of each categorical feature by its name; arrays hold their codes, frames the values."""
     history: Sequence[Record] = ()
     """The learning curve."""
     choices: Mapping[str, Any] = field(default_factory=dict)
@@ -102,20 +105,21 @@ class Ranker(Generic[ObjectiveT]):
     @cached_property
     def preprocessing(self) -> Preprocessing:
         """The preprocessing of the features, ready to use."""
-        return Preprocessing(self.scaling)
+        return Preprocessing(self.scaling, category_columns(self.feature_names, self.categories))
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates, higher is better.
 
         Args:
-            features: An array [candidates, features] in the order of `feature_names`, or a frame (pandas, polars,
-                Arrow, a mapping of columns), whose columns are matched by name, whatever their order.
+            features: An array [candidates, features] in the order of `feature_names`, with codes for categories, or a
+                frame (pandas, polars, Arrow, a mapping of columns), whose columns are matched by name, whatever their
+                order, with the values of categories. A value that was never seen counts as `other` or as missing.
             offsets: Query `i` has the rows `offsets[i]:offsets[i + 1]`; by default all are candidates of one query.
             ids: Columns of a frame that are no features, such as query and document.
 
         """
         if not isinstance(features, np.ndarray | list | tuple):
-            features = match_features(features, self.feature_names, ids=ids)
+            features = match_features(features, self.feature_names, categories=self.categories, ids=ids)
         # Each is looked at once, so nothing is gained by preprocessing all of them first.
         inputs = self.inputs(np.asarray(features), in_memory=0)
         bounds = np.array([0, len(inputs)]) if offsets is None else np.asarray(offsets)
@@ -136,6 +140,14 @@ class Ranker(Generic[ObjectiveT]):
             row, column = np.argwhere(np.isinf(matrix))[0]
             name = self.feature_names[column]
             raise DataError(f"candidate {row} has an infinite feature {name!r}; fill it in first")
+        for column in self.preprocessing.categories:
+            codes = matrix[:, column]
+            if (wrong := ~np.isnan(codes) & (codes != np.floor(codes))).any():
+                row, name = int(wrong.argmax()), self.feature_names[column]
+                raise DataError(
+                    f"candidate {row} has {codes[row]:g} as feature {name!r}, which is categorical; an array holds the "
+                    f"places of its values in categories[{name!r}], a frame the values"
+                )
         return Inputs(matrix, self.preprocessing, in_memory=in_memory)
 
     def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:
@@ -188,7 +200,8 @@ class Ranker(Generic[ObjectiveT]):
         if log.feature_names != self.feature_names:
             raise DataError("the log has other features than the one that the ranker was trained on")
         levels = known_levels(log, self.factors, learned=self.learned_factors)
-        lists = replace(TrainingLists.of_log(log, self.inputs(log.features)), factors=levels)
+        inputs = self.inputs(log.with_categories(self.categories).features)
+        lists = replace(TrainingLists.of_log(log, inputs), factors=levels)
         predictions: Doubles = gathering.new_array(len(log.documents), np.float64)
         with torch.no_grad():
             for chunk in chunks(lists.offsets):

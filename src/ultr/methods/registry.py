@@ -6,6 +6,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
+from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
@@ -26,6 +27,7 @@ from ultr.methods.vectorization import Vectorization
 from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
 from ultr.relevance.kinds import relevance_of
+from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import Relevance
 
 _BUILT_IN: tuple[type[Estimator], ...] = (
@@ -80,7 +82,10 @@ def load(folder: str | Path) -> Ranker:
         if bool(columns) != (kind.learns_from is ClickLog) or columns != list(range(len(columns))):
             raise OptionError("wrong bias factors")
         learned = [factor for factor in manifest.factors if estimator.learns(factor)]
-        model = estimator.build(len(manifest.feature_names), learned, seed=0).requires_grad_(False)
+        scaling = manifest.feature_scaling()
+        categories = category_columns(manifest.feature_names, manifest.categories)
+        layout = Preprocessing(scaling, categories).layout
+        model = estimator.build(layout, learned, seed=0).requires_grad_(False)
     except (OptionError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
     load_weights(folder, model, manifest)
@@ -90,7 +95,8 @@ def load(folder: str | Path) -> Ranker:
         options=manifest.options,
         model=model,
         feature_names=names,
-        scaling=manifest.feature_scaling(),
+        scaling=scaling,
+        categories=manifest.categories,
         factors=tuple(manifest.factors),
         learned_factors=tuple(factor.name for factor in learned),
         clicks_per_impression=manifest.clicks_per_impression,

@@ -27,6 +27,7 @@ from ultr.methods.observation import COMBINATIONS, Observation
 from ultr.methods.ranker import Ranker
 from ultr.methods.vector_offset import VECTORS, OffsetObjective
 from ultr.relevance.mlp import MLP, Layers, Network
+from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.relevance.trees import Trees
 from ultr.train.lists import Batch, TrainingLists, pad
@@ -319,7 +320,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             factors, dimension, combine=self.combine, weight_power=self.weight_power, smooth=self.smooth
         )
 
-    def models(self, features: int, generator: torch.Generator) -> dict[str, RelevanceModel]:
+    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The relevance model and the base network; with trees, the forest and the network of the vectors."""
         dimension = int(self.dimension)
         if isinstance(self.relevance, Trees):

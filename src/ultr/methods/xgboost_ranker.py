@@ -106,6 +106,12 @@ class XGBoostRanker(LambdaMART):
                 "XGBoost takes the place in a list for the position, and some lists of the log leave positions out"
             )
             warnings.warn(message, UltrWarning, stacklevel=5)
+        if lists.categories:
+            message = (
+                f"XGBoostRanker takes the codes of {len(lists.categories)} categorical features for numbers; "
+                "the other methods know them as categories"
+            )
+            warnings.warn(message, UltrWarning, stacklevel=5)
 
         def matrix(part: LabelledLists, ref: Any = None) -> Any:
             return xgboost.QuantileDMatrix(

@@ -115,8 +115,12 @@ class Forest:
         )
 
     def with_missing(self, values: Floats) -> Forest:
-        """The forest in which a missing value of a feature goes where this one of `values` [features] does."""
-        return replace(self, missing_left=values[self.features] <= self.thresholds)
+        """The forest in which a missing value of a feature goes where this one of `values` [features] does.
+
+        Where that is NaN, it goes where it went.
+        """
+        taken = values[self.features]
+        return replace(self, missing_left=np.where(np.isnan(taken), self.missing_left, taken <= self.thresholds))
 
     def project(self, vector: Doubles) -> Forest:
         """The forest of r(x) . vector: each leaf times the component of its tree's output."""

@@ -14,7 +14,9 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.relevance.inputs import Documents
+from ultr.relevance.lookup import Lookup
 from ultr.relevance.precision import check_precision
+from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import RECIPES, Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 
@@ -22,31 +24,59 @@ from ultr.relevance.relevance_model import Relevance, RelevanceModel
 class Layers(nn.Module):
     """Linear layers with ELU between them; with `normalise`, layer normalisation before each but the first.
 
-    Inputs come preprocessed. The normalisation has no gain and shift of its own: the linear layer behind it can express
-    both. Under autocast, everything but the outputs is in the lower precision.
+    Inputs come preprocessed; the places of categories are looked up first. The normalisation has no gain and shift of
+    its own: the linear layer behind it can express both. Under autocast, everything but the outputs is in the lower
+    precision.
     """
 
     def __init__(
-        self, inputs: int, hidden: Sequence[int], outputs: int, *, normalise: bool, generator: torch.Generator
+        self,
+        inputs: int | InputLayout,
+        hidden: Sequence[int],
+        outputs: int,
+        *,
+        normalise: bool,
+        generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.normalise = normalise
-        self.linear = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([inputs, *hidden, outputs]))
+        self.layout = InputLayout.of(inputs)
+        tables = [Lookup(values) for values in self.layout.categories]
+        self.tables = nn.ModuleList(tables)
+        width = self.layout.numbers + sum(table.width for table in tables)
+        self.linear = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([width, *hidden, outputs]))
         for layer in self.linear:
             assert isinstance(layer, nn.Linear)
             nn.init.xavier_uniform_(layer.weight, generator=generator)
             nn.init.zeros_(layer.bias)
+        self._forget_values(tables)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """[documents, inputs] -> [documents, outputs]."""
         first, *rest = self.linear
-        values: Tensor = first(inputs)
+        values: Tensor = first(self._looked_up(inputs) if self.tables else inputs)
         for layer in rest:
             values = functional.elu(values, inplace=True)
             if self.normalise:
                 values = functional.layer_norm(values, values.shape[-1:])
             values = layer(values)
         return values.to(inputs.dtype)
+
+    def _forget_values(self, tables: Sequence[Lookup]) -> None:
+        """Let a one-hot value begin at nothing, as learned rows do: one that training does not show stays there."""
+        start, first = self.layout.numbers, self.linear[0].weight
+        assert isinstance(first, nn.Parameter)
+        for table in tables:
+            if not table.learned:
+                nn.init.zeros_(first[:, start : start + table.width])
+            start += table.width
+
+    def _looked_up(self, inputs: Tensor) -> Tensor:
+        """The numbers, and the rows of the tables in the place of the places."""
+        count = self.layout.numbers
+        places = inputs[:, count:].long().unbind(-1)
+        rows = [table(of_feature) for table, of_feature in zip(self.tables, places, strict=True)]
+        return torch.cat([inputs[:, :count], *rows], dim=-1)
 
     @property
     def last(self) -> nn.Linear:
@@ -121,7 +151,7 @@ class MLP(Relevance):
         if self.learning_rate is not None:
             checks.positive("learning_rate", self.learning_rate)
 
-    def build(self, features: int, outputs: int, *, generator: torch.Generator) -> Network:
+    def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> Network:
         """A network with Xavier's initial weights."""
         return Network(Layers(features, self.hidden, outputs, normalise=True, generator=generator))
 

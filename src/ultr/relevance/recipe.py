@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from ultr.relevance.lookup import Lookup
 from ultr.relevance.optimizers import AdaGrad, AdamW
 
 FEWEST_DECAY_STEPS = 100
@@ -53,6 +54,8 @@ class Training:
         constant = max(self.weight_decay_epochs * steps_per_epoch, FEWEST_DECAY_STEPS)
         weight_decay = 1 / (self.learning_rate * constant)
         layers = [module.weight for module in network.modules() if isinstance(module, nn.Linear)]
+        # Those of a value that is seldom shown fade to 0, as it is for a value that never is.
+        layers += [table.rows for table in network.modules() if isinstance(table, Lookup) and table.learned]
         others = [each for each in network.parameters() if not any(each is weight for weight in layers)]
         return AdamW(
             [{"params": layers, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}],

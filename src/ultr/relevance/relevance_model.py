@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ultr.arrays import Floats
 from ultr.relevance.inputs import Documents
+from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
 
 
@@ -73,8 +74,8 @@ class Relevance(ABC):
         return
 
     @abstractmethod
-    def build(self, features: int, outputs: int, *, generator: torch.Generator) -> RelevanceModel:
-        """A new model with initial weights from the generator."""
+    def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> RelevanceModel:
+        """A new model with initial weights from the generator, for preprocessed features of this layout."""
 
     @abstractmethod
     def training(self) -> Training:

@@ -18,6 +18,7 @@ from ultr.data.column_names import check_column
 from ultr.errors import DataError, MissingExtraError, OptionError
 from ultr.relevance.forest import Forest, forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
+from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 
@@ -117,7 +118,8 @@ class _Growth:
         self._place[documents.rows] = torch.arange(len(documents.rows))
         self._rounds = 0
         features = np.array(documents.inputs.features[documents.rows.numpy()])
-        columns = [documents.inputs.names.index(name) for name in options.categorical]
+        named = [documents.inputs.names.index(name) for name in options.categorical]
+        columns = sorted({*named, *documents.inputs.preprocessing.categories})
         self._codes = {column: _numbered(features[:, column]) for column in columns}
         self._booster = _booster(options, features, columns, start)
         self.table = torch.from_numpy(start).float().requires_grad_()
@@ -174,23 +176,28 @@ def _booster(options: Trees, features: Floats, categorical: list[int], start: Do
         "min_sum_hessian_in_leaf": 0.0,
         "lambda_l2": options.shrinkage,
         "max_bin": options.bins,
-        "max_cat_threshold": _MOST_CODES,
-        "min_data_per_group": 2 * fewest,
+        **category_parameters(categorical, features.shape[1], fewest),
         "deterministic": True,
         "force_row_wise": True,
         "num_threads": torch.get_num_threads(),
         "feature_pre_filter": False,
         "verbosity": -1,
     }
-    if len(categorical) > _MOST_CATEGORICAL:
-        others = [column for column in range(features.shape[1]) if column not in categorical]
-        together = combinations(categorical, _MOST_CATEGORICAL)
-        parameters["interaction_constraints"] = [[*others, *some] for some in together]
     init = start if start.shape[1] > 1 else start.ravel()
     data = lightgbm.Dataset(
         features, init_score=init, categorical_feature=categorical, params=parameters, free_raw_data=True
     )
     return lightgbm.Booster(parameters, data)
+
+
+def category_parameters(categorical: Sequence[int], features: int, fewest: int) -> dict[str, Any]:
+    """LightGBM's parameters that keep trees with categorical features small; `fewest` documents make a leaf."""
+    parameters: dict[str, Any] = {"max_cat_threshold": _MOST_CODES, "min_data_per_group": 2 * fewest}
+    if len(categorical) > _MOST_CATEGORICAL:
+        others = [column for column in range(features) if column not in categorical]
+        together = combinations(categorical, _MOST_CATEGORICAL)
+        parameters["interaction_constraints"] = [[*others, *some] for some in together]
+    return parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +221,8 @@ class Trees(Relevance):
     bins: int = 255
     """Most values of a feature that are told apart; of categories, the most frequent ones."""
     categorical: tuple[str, ...] = ()
-    """Features whose values are category codes, without an order: integers from 0, below 2^24."""
+    """Features whose values are category codes, without an order: integers from 0, below 2^24; besides those that the
+    log has categories of."""
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
@@ -241,7 +249,7 @@ class Trees(Relevance):
                     f"got {values[row]:g} for document {row}; number the categories, or take it out of categorical"
                 )
 
-    def build(self, features: int, outputs: int, *, generator: torch.Generator) -> BoostedTrees:
+    def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> BoostedTrees:
         """No trees yet."""
         return BoostedTrees(self, outputs)
 

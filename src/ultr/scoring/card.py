@@ -33,7 +33,15 @@ class Card(BaseModel):
     """True if what a list adds to a score, such as a base vector, is fixed at its mean over training queries."""
     feature_names: list[str] = Field(min_length=1)
     typical: list[FiniteFloat]
-    """The median of each feature, which a network takes for a missing one (NaN or infinite)."""
+    """The median of each feature, which a network takes for a missing one (NaN or infinite), with an indicator if that
+    was frequent enough in training; of categories, the most frequent code."""
+    categories: dict[str, tuple[str, ...]] = {}
+    """The values of each categorical feature; the graph takes the place of a value as its code. One that is not among
+    them is given by any number that is no place, such as -1: it counts as `other` if that is a value, else as missing.
+    """
+    missing: dict[str, FiniteFloat] = {}
+    """The share of the training documents in which a feature was missing, of those that were: others are not expected
+    to be."""
     model_digest: str
     """Names the weights that were exported."""
     data_fingerprint: str
@@ -46,6 +54,8 @@ class Card(BaseModel):
             raise ValueError("typical and feature_names differ in length")
         if len(set(self.feature_names)) != len(self.feature_names):
             raise ValueError("feature_names has a name twice")
+        if not self.categories.keys() | self.missing.keys() <= set(self.feature_names):
+            raise ValueError("categories or missing name what is no feature")
         return self
 
     @classmethod

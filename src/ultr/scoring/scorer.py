@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -10,6 +11,7 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
+from ultr.data.categories import category_columns
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring.card import KEY, Card
 
@@ -31,6 +33,12 @@ class Scorer:
         self.card = card
         self.digest = digest
         """Digest of the file: the same for the same bytes."""
+
+    @cached_property
+    def codes(self) -> dict[int, dict[str, int]]:
+        """The code of each value of each categorical feature, by its column."""
+        columns = category_columns(self.card.feature_names, self.card.categories)
+        return {column: {value: code for code, value in enumerate(values)} for column, values in columns.items()}
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
@@ -69,7 +77,8 @@ class Scorer:
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
         """Scores of candidates, higher is better; without offsets they are the candidates of one query.
 
-        A missing feature (NaN) counts as its typical value in the training data; trees send it where they learned to.
+        A missing feature (NaN) counts as its typical value in the training data, with an indicator if it was missing
+        often enough there; trees send it where they learned to. Categories are given as codes (`codes`).
         """
         matrix = np.ascontiguousarray(features, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.card.feature_names):

@@ -69,6 +69,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
         service.metrics.queries.inc(ranking.queries)
         service.metrics.candidates.inc(ranking.candidates)
+        service.metrics.unseen.inc(ranking.unseen)
         return _json(ranking.content)
 
     @app.get("/model", summary="What answers", response_model=ModelAnswer, responses=refusals["/model"])

@@ -22,6 +22,8 @@ class Metrics:
         self.in_flight = Gauge("ultr_in_flight", "Requests that have no answer yet.", registry=registry)
         self.queries = Counter("ultr_queries", "Ranked queries.", registry=registry)
         self.candidates = Counter("ultr_candidates", "Scored candidates.", registry=registry)
+        said = "Values of categorical features that were never seen in training."
+        self.unseen = Counter("ultr_unseen_values", said, registry=registry)
         said = "Attempts to load another model: new, same or failed."
         self.reloads = Counter("ultr_reloads", said, ["result"], registry=registry)
         name, said = "ultr_model_loaded_timestamp_seconds", "When the model that answers was loaded."

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
-from ultr.serving.features import Missing, matrix, refusal
+from ultr.serving.features import FeatureRules, Missing, refusal
 from ultr.serving.limits import RequestLimits
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
@@ -26,23 +26,27 @@ class RankResponse:
     content: bytes
     queries: int
     candidates: int
+    unseen: int
+    """Values of categorical features that were never seen in training."""
 
 
-def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing = "refuse") -> RankResponse:
+def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing = "as-trained") -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`."""
     queries = _parse(body).queries
     sizes = [len(query.candidates) for query in queries]
     _check_sizes(sizes, limits)
     _check_ids(queries)
-    features = matrix(queries, scorer.card.feature_names, missing=missing)
-    _check_keys(body, queries)
+    rules = FeatureRules(scorer, missing)
+    features = rules.matrix(queries)
+    _check_keys(body, queries, rules)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     scores = scorer.score(features, offsets)
     _check_scores(scores, queries, offsets)
     answers = [
         _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
     ]
-    return RankResponse(to_json({"model": scorer.digest, "queries": answers}), len(queries), len(features))
+    content = to_json({"model": scorer.digest, "queries": answers})
+    return RankResponse(content, len(queries), len(features), rules.unseen)
 
 
 def _parse(body: bytes) -> RankRequest:
@@ -88,7 +92,7 @@ def _check_ids(queries: Sequence[Query]) -> None:
                 raise refusal(number, query, index, "same_id", fault)
 
 
-def _check_keys(body: bytes, queries: Sequence[Query]) -> None:
+def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> None:
     """Refuse an object with the same key twice, of which parsers keep the last without a word.
 
     Each key has a colon, and the parsed request tells how many keys and other colons there should be. If the body has
@@ -105,6 +109,8 @@ def _check_keys(body: bytes, queries: Sequence[Query]) -> None:
             if isinstance(candidate.features, dict):
                 keys += len(candidate.features)
                 texts.extend(candidate.features)
+            if rules.codes:
+                texts.extend(rules.texts_of(candidate.features))
     if body.count(b":") != keys + "".join(texts).count(":"):
         json.loads(body.decode(), object_pairs_hook=_without_twins)
 

@@ -35,8 +35,8 @@ class Candidate(Message):
 
     id: Id | None = None
     # They are checked in bulk, because one by one they would cost more than the scores.
-    features: SkipValidation[dict[str, float] | list[float]] = Field(
-        description="By name, or as an array in the order of `feature_names` in `GET /model`."
+    features: SkipValidation[dict[str, float | str | None] | list[float | str | None]] = Field(
+        description="By name, or as an array in the order of `feature_names` in `GET /model`; categories as texts."
     )
 
 
@@ -80,7 +80,9 @@ class ModelAnswer(Message):
 
     digest: str = Field(description="The same for the same file.")
     loaded: str = Field(description="When, in UTC.")
-    missing: Literal["refuse", "fill"]
+    missing: Literal["as-trained", "refuse", "fill"] = Field(
+        description="Features that may be missing: those under `missing` on the card, none, or all."
+    )
     limits: dict[str, int | float]
     card: Card
 

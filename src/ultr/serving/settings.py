@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ultr import checks
 from ultr.errors import DataError, OptionError
-from ultr.serving.features import Missing
+from ultr.serving.features import MISSING, Missing
 from ultr.serving.limits import RequestLimits
 
 TOKEN_VARIABLE = "ULTR_TOKEN"
@@ -31,8 +31,8 @@ class ServiceSettings:
     """Let other machines connect though there is no token."""
     threads: int = 0
     """Requests that are scored side by side; 0 takes one per core."""
-    missing: Missing = "refuse"
-    """Refuse a candidate without all features, or fill in typical values."""
+    missing: Missing = "as-trained"
+    """Features that may be missing: those that were in training (as null), none (`refuse`), or all (`fill`)."""
     watch_seconds: float = 1.0
     """Seconds between looks at the model file; 0 looks only when asked by SIGHUP."""
     drain_seconds: float = 0.0
@@ -46,7 +46,7 @@ class ServiceSettings:
         if not 0 <= checks.integer("port", self.port, at_least=0) < 2**16:
             raise OptionError(f"port must be below 65536, got {self.port}")
         checks.integer("threads", self.threads, at_least=0)
-        checks.one_of("missing", self.missing, ("refuse", "fill"))
+        checks.one_of("missing", self.missing, MISSING)
         checks.one_of("log level", self.log_level, LOG_LEVELS)
         checks.not_negative("watch_seconds", self.watch_seconds)
         checks.not_negative("drain_seconds", self.drain_seconds)

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic_core import to_json
 
 from ultr.scoring import Scorer
-from ultr.serving.features import LARGEST
+from ultr.serving.features import LARGEST, FeatureRules
 from ultr.serving.ranking import rank
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Problem, RankRequest
@@ -83,23 +83,37 @@ def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> di
 
 
 def _features(scorer: Scorer, settings: ServiceSettings) -> dict[str, Any]:
-    names = scorer.card.feature_names
-    gaps = settings.missing == "fill"
-    number = {"type": ["number", "null"] if gaps else "number", "minimum": -LARGEST, "maximum": LARGEST}
+    rules = FeatureRules(scorer, settings.missing)
+    names = rules.names
+    kinds = [_kind(name, rules, categorical=column in rules.codes) for column, name in enumerate(names)]
     by_name = {
         "type": "object",
-        "properties": dict.fromkeys(names, number),
-        "required": [] if gaps else names,
+        "properties": dict(zip(names, kinds, strict=True)),
+        "required": [] if rules.fills else names,
         "additionalProperties": False,
     }
-    as_array = {"type": "array", "items": number, "minItems": len(names), "maxItems": len(names)}
+    as_array: dict[str, Any] = {"type": "array", "minItems": len(names), "maxItems": len(names)}
+    as_array |= {"items": kinds[0]} if kinds.count(kinds[0]) == len(kinds) else {"prefixItems": kinds}
     return {"anyOf": [by_name, as_array]}
 
 
+def _kind(name: str, rules: FeatureRules, *, categorical: bool) -> dict[str, Any]:
+    """The values that a feature may have."""
+    types = ["string", "integer"] if categorical else ["number"]
+    types += ["null"] if name in rules.may_miss else []
+    bound = 2**63 - 1 if categorical else LARGEST
+    return {"type": types if len(types) > 1 else types[0], "minimum": -bound, "maximum": bound}
+
+
 def _examples(scorer: Scorer, *, candidates: int) -> dict[str, Any]:
-    """A typical candidate, and one that differs from it in the first feature."""
-    names, typical = scorer.card.feature_names, [round(value, 6) for value in scorer.card.typical]
-    arrays = [typical, [typical[0] + 1, *typical[1:]]][:candidates]
+    """A typical candidate, and one that differs from it in the first number."""
+    card, names = scorer.card, scorer.card.feature_names
+    typical: list[Any] = [round(value, 6) for value in card.typical]
+    for column, codes in scorer.codes.items():
+        typical[column] = next((value for value, code in codes.items() if code == typical[column]), None)
+    other = next((column for column, value in enumerate(typical) if isinstance(value, float)), None)
+    raised = [value + 1 if column == other else value for column, value in enumerate(typical)]
+    arrays = [typical, raised][:candidates]
     by_name = [dict(zip(names, values, strict=True)) for values in arrays]
 
     def request(rows: Sequence[Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pytest
@@ -37,6 +37,9 @@ from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch
 
 Data = ClickLog | JudgedLists
+DataT = TypeVar("DataT", bound=ClickLog | JudgedLists)
+REGIONS = ("north", "south", "east", "west", "other")
+"""Values of a category."""
 _FITTED: dict[tuple[type, type[Estimator]], Estimator] = {}
 
 
@@ -51,6 +54,17 @@ def small_log() -> ClickLog:
     """Trust-bias clicks on the training lists, with four rankings per query and clicks that came together counted."""
     lists, clicks = small_lists().train, click_model("trust")
     return simulate(lists, clicks, impressions=30_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True)
+
+
+def mixed(data: DataT) -> DataT:
+    """Data of both kinds of features: the first holds codes of a category, the second is missing at times."""
+    features = np.array(data.features)
+    ranks = np.argsort(np.argsort(features[:, 0], kind="stable"))
+    features[:, 0] = ranks * len(REGIONS) // len(ranks) * 2 % len(REGIONS)
+    features[ranks % 3 == 0, 1] = np.nan
+    if isinstance(data, ClickLog):
+        return replace(data, features=features, categories={data.feature_names[0]: REGIONS})
+    return replace(data, features=features)
 
 
 def known(options: dict[str, Any], method: type[Estimator]) -> dict[str, Any]:
@@ -252,6 +266,29 @@ class MethodContract:
         if method.learns_from is ClickLog:
             log = small_log()
             np.testing.assert_array_equal(loaded.click_shares(log), estimator.click_shares(log))
+
+    @pytest.mark.filterwarnings("ignore::ultr.errors.UltrWarning")
+    def test_categories_and_missing_values_are_kept(self, method: type[Estimator], tmp_path: Path) -> None:
+        """From the log through a saved model to scores, by codes and by values, whatever their order in a log."""
+        data = mixed(self.data(method))
+        self.make(method).fit(data).save(tmp_path / "model")
+        ranker = load(tmp_path / "model")
+        assert ranker.scaling.missing[:3].tolist() == [0, np.isnan(data.features[:, 1]).mean(), 0]
+        rows = data.features[:30]
+        scores = ranker.score(rows)
+        assert np.isfinite(scores).all()
+        frame: dict[str, Any] = {
+            name: np.array(REGIONS)[column.astype(int)] if name in ranker.categories else column
+            for name, column in zip(data.feature_names, rows.T, strict=True)
+        }
+        np.testing.assert_array_equal(ranker.score(frame), scores)
+        if isinstance(data, ClickLog):
+            assert ranker.categories == {data.feature_names[0]: REGIONS}
+            frame[data.feature_names[0]] = ["nowhere"] * len(rows)
+            others = np.column_stack([np.full(len(rows), REGIONS.index("other")), rows[:, 1:]])
+            np.testing.assert_array_equal(ranker.score(frame), ranker.score(others))
+            turned = data.with_categories({data.feature_names[0]: REGIONS[::-1]})
+            np.testing.assert_array_equal(ranker.click_shares(turned), ranker.click_shares(data))
 
     def test_predicted_clicks_are_probabilities_in_the_proportion_of_the_shares(self, method: type[Estimator]) -> None:
         """Shares of a list sum to 1."""
