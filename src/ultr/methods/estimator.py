@@ -26,6 +26,7 @@ from ultr.methods.factors import Factor, factors_of, same_levels
 from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
+from ultr.methods.value_option import NO_VALUE, check_signals, check_weights
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import Preprocessing
@@ -38,6 +39,7 @@ from ultr.train.progress import Bar, Observer
 from ultr.train.ranking_model import ObjectiveT, RankingModel
 from ultr.train.selection import ClickValidation, LabelValidation, Validation
 from ultr.train.stage import Stage
+from ultr.train.value import VALUE, value_stage
 
 MOST_LOOKED_AT = 2**16
 """Rows that are looked at for missing values, about."""
@@ -70,6 +72,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
     recipe whose learning rate falls, that is before it has fallen."""
     seed: int = 0
     """Seed of the initial weights, the batch order, the sampled sessions and the noise."""
+    value: Mapping[str, float] | None = None
+    """Weights of signals that make up the value to rank by, such as `{"click": 1, "purchase": 20}`; by default clicks
+    alone. Bias is learned from clicks in any case, and the value with it fixed."""
     device: str = "cpu"
     """Device that trains, anything that torch knows; only the CPU is tested. The ranker is on the CPU in any case."""
 
@@ -113,6 +118,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+        if self.value is not None:
+            check_weights(self.value)
         if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
             raise OptionError(f"{self.relevance.kind} train on the CPU only, got device {self.device!r}; leave it out")
         try:
@@ -157,7 +164,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         self._warn_of_others(factors, learned)
         scaling = FeatureScaling.fit(data.features)
         preprocessing = Preprocessing(scaling).to(self.device)
-        lists = self.training_lists(data, Inputs(data.features, preprocessing, names=data.feature_names))
+        lists = self._lists_with_value(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
         if not all(each.takes_missing for each in model.by_name.values()):
             self._warn_of_missing(data)
@@ -192,7 +199,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         training = self.relevance.training()
         return train(
             model,
-            self.stages(model.objective, lists, training.steps),
+            self.all_stages(model.objective, lists, training.steps),
             lists,
             training=training,
             options=LoopOptions(self.evaluate_every, self.patience, self.seed),
@@ -203,7 +210,16 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     def build(self, features: int, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
         """A new model for so many features and these factors."""
-        return RankingModel(self.models(features, torch.Generator().manual_seed(int(seed))), self.objective(factors))
+        generator = torch.Generator().manual_seed(int(seed))
+        models = self.models(features, generator)
+        if self.value is not None:
+            models[VALUE] = self.relevance.build(features, 1, generator=generator)
+        return RankingModel(models, self.objective(factors))
+
+    def all_stages(self, objective: ObjectiveT, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """The stages of the method, and that of the value if there is one."""
+        stages = self.stages(objective, lists, steps)
+        return stages if self.value is None else [*stages, value_stage(objective, steps)]
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""
@@ -274,6 +290,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
                 "prepare the log with --features or --features-from"
             )
         self.relevance.check_features(data.features, data.feature_names)
+        if isinstance(data, ClickLog) and self.value is not None:
+            check_signals(self.value, data, validation if isinstance(validation, ClickLog) else None)
         signals = data.clicks if isinstance(data, ClickLog) else data.labels
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"
@@ -298,7 +316,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         for name in self.without:
             if given[name] != usual[name]:
                 option = name.removeprefix("relevance__")
-                raise OptionError(f"{type(self).__name__} has no use for the option {option}; leave it out")
+                why = f": {NO_VALUE}" if name == VALUE else ""
+                raise OptionError(f"{type(self).__name__} has no use for the option {option}{why}; leave it out")
 
     def _warn_of_others(self, factors: Sequence[Factor], learned: Sequence[Factor]) -> None:
         others = [factor for factor in factors if factor not in learned]
@@ -327,8 +346,16 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if isinstance(validation, ClickLog):
             same = validation.features is data.features
             shared = inputs if same else Inputs(validation.features, inputs.preprocessing)
-            return ClickValidation(self.training_lists(validation, shared))
+            return ClickValidation(self._lists_with_value(validation, shared))
         return None
+
+    def _lists_with_value(self, data: ClickLog | JudgedLists, inputs: Inputs) -> TrainingLists:
+        """The lists that the method trains on, with their value if there is one."""
+        lists = self.training_lists(data, inputs)
+        if self.value is None:
+            return lists
+        assert isinstance(data, ClickLog)
+        return lists.with_value(data, self.value)
 
     def _observer(self, *, progress: bool | Observer) -> Observer | None:
         if not progress or not ProcessGroup.of_environment().leads:
