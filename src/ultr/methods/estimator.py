@@ -98,6 +98,14 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """The lists that the method trains on; `inputs` are the features of the data."""
         return TrainingLists.of_log(data, inputs)
 
+    def lists_of(self, data: ClickLog | JudgedLists, inputs: Inputs) -> TrainingLists:
+        """The lists that the method trains on, with their value if there is one."""
+        lists = self.training_lists(data, inputs)
+        if self.value is None:
+            return lists
+        assert isinstance(data, ClickLog)
+        return lists.with_value(data, self.value)
+
     def library(self) -> str | None:
         """The package besides torch that training needs."""
         return self.relevance.library
@@ -164,7 +172,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         self._warn_of_others(factors, learned)
         scaling = FeatureScaling.fit(data.features)
         preprocessing = Preprocessing(scaling).to(self.device)
-        lists = self._lists_with_value(data, Inputs(data.features, preprocessing, names=data.feature_names))
+        lists = self.lists_of(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(len(data.feature_names), learned, seed=self.seed).to(self.device)
         if not all(each.takes_missing for each in model.by_name.values()):
             self._warn_of_missing(data)
@@ -290,12 +298,12 @@ class Estimator(ABC, Generic[ObjectiveT]):
                 "prepare the log with --features or --features-from"
             )
         self.relevance.check_features(data.features, data.feature_names)
-        if isinstance(data, ClickLog) and self.value is not None:
-            check_signals(self.value, data, validation if isinstance(validation, ClickLog) else None)
         signals = data.clicks if isinstance(data, ClickLog) else data.labels
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"
             raise DataError(f"the training data have no {what}, so there is nothing to learn from")
+        if isinstance(data, ClickLog) and self.value is not None:
+            check_signals(self.value, data, validation if isinstance(validation, ClickLog) else None)
         if validation is None:
             if self.patience is not None:
                 raise OptionError("patience needs validation data to lose it over; give some, or leave patience out")
@@ -346,16 +354,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if isinstance(validation, ClickLog):
             same = validation.features is data.features
             shared = inputs if same else Inputs(validation.features, inputs.preprocessing)
-            return ClickValidation(self._lists_with_value(validation, shared))
+            return ClickValidation(self.lists_of(validation, shared))
         return None
-
-    def _lists_with_value(self, data: ClickLog | JudgedLists, inputs: Inputs) -> TrainingLists:
-        """The lists that the method trains on, with their value if there is one."""
-        lists = self.training_lists(data, inputs)
-        if self.value is None:
-            return lists
-        assert isinstance(data, ClickLog)
-        return lists.with_value(data, self.value)
 
     def _observer(self, *, progress: bool | Observer) -> Observer | None:
         if not progress or not ProcessGroup.of_environment().leads:
