@@ -166,8 +166,9 @@ def test_held_out_value_chooses_the_weights() -> None:
 
 
 @pytest.mark.usefixtures("_operators_read_once")
-@pytest.mark.parametrize("relevance", [NETWORK, TREES], ids=["mlp", "trees"])
-@pytest.mark.parametrize("way", [{"form": "lists"}, {"pointwise": True}], ids=str)
+@pytest.mark.parametrize(
+    ("relevance", "way"), [(NETWORK, {"form": "lists"}), (TREES, {"pointwise": True})], ids=["mlp", "trees"]
+)
 def test_an_exported_ranker_scores_by_value(relevance: Relevance, way: dict[str, Any], tmp_path: Any) -> None:
     written = export(fitted(Vectorization, relevance), tmp_path / "ranker.onnx", **way)
     assert written.parity.kendall_tau > 0.999

@@ -183,7 +183,10 @@ def parse_value(name: str, text: str, kind: Any) -> Any:
     several = any(get_origin(part) is tuple for part in (kind, *get_args(kind)))
     value: Any = [part for part in text.split(",") if part] if several else text
     if any(get_origin(part) is Mapping for part in (kind, *get_args(kind))):
-        value = {key: number for key, _, number in (part.partition("=") for part in text.split(",") if part)}
+        pairs = [part.partition("=") for part in text.split(",") if part]
+        value = {key: number for key, _, number in pairs}
+        if len(value) < len(pairs):
+            raise OptionError(f"{name} cannot be {text!r}: a name is given twice")
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

@@ -37,7 +37,7 @@ def simulate(
     rankings: int = 1,
     noise: float = 0.0,
     pairs: bool = False,
-    signals: Mapping[str, Sequence[float]] | None = None,
+    signals: Mapping[str, Sequence[float] | Doubles] | None = None,
     seed: int = 0,
 ) -> ClickLog:
     """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries.
@@ -68,7 +68,7 @@ def simulate_log(
     rankings: int = 1,
     noise: float = 0.0,
     pairs: bool = False,
-    signals: Mapping[str, Sequence[float]] | None = None,
+    signals: Mapping[str, Sequence[float] | Doubles] | None = None,
     seed: int = 0,
 ) -> ClickLog:
     """The collapsed log of `impressions` sessions on the lists that `scores` put in order.
@@ -176,7 +176,7 @@ def ceiling_scores(judged: JudgedLists, model: ClickModel) -> Doubles:
     return by_grade[judged.labels]
 
 
-def _rates(name: str, judged: JudgedLists, chances: Sequence[float]) -> Doubles:
+def _rates(name: str, judged: JudgedLists, chances: Sequence[float] | Doubles) -> Doubles:
     """The probability that a click on each judged document has a signal, from those of the grades or as they are."""
     given: Doubles = np.asarray(chances, dtype=np.float64)
     grades = judged.max_label + 1
