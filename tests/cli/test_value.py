@@ -53,6 +53,14 @@ def test_a_signal_is_short_for_a_value_and_both_are_options_of_the_model(log: Pa
     assert (first != third).any()
 
 
+def test_a_comparison_by_clicks_says_so_of_a_ranker_by_value(log: Path, tmp_path: Path) -> None:
+    ultr("train", "click", "--log", log, *TINY, "--value", "click=1,purchase=20", "--out", tmp_path / "valued")
+    ultr("train", "click", "--log", log, *TINY, "--out", tmp_path / "usual")
+    told = ultr("compare", tmp_path / "usual", tmp_path / "valued", "--log", log)
+    assert f"{tmp_path / 'valued'} ranks by value (1 click + 20 purchase), and is compared by clicks" in told.stderr
+    assert "usual ranks by value" not in told.stderr
+
+
 def test_few_of_a_signal_are_a_line_on_the_screen(log: Path, tmp_path: Path) -> None:
     kept = ClickLog.load(log).split()[0].signal("cart").sum()
     told = ultr("train", "click", "--log", log, *TINY, "--signal", "cart", "--out", tmp_path / "model")

@@ -25,9 +25,13 @@ def in_words(weights: Mapping[str, float]) -> str:
     >>> in_words({"click": 1, "purchase": 20})
     'value: 1 click + 20 purchase; bias is learned from clicks, what follows them is assumed not to depend on the place'
     """
-    terms = " + ".join(f"{weight:g} {name}" for name, weight in weights.items() if weight)
     assumed = "bias is learned from clicks, what follows them is assumed not to depend on the place"
-    return f"value: {terms}; {assumed}"
+    return f"value: {as_sum(weights)}; {assumed}"
+
+
+def as_sum(weights: Mapping[str, float]) -> str:
+    """The value as a sum, such as `1 click + 20 purchase`."""
+    return " + ".join(f"{weight:g} {name}" for name, weight in weights.items() if weight)
 
 
 def check_weights(weights: object) -> None:
