@@ -12,7 +12,7 @@ from ultr.data.bias_factor import numeric_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.methods import METHODS, RegressionEM, TwoTower, Vectorization, methods_with
+from ultr.methods import DLA, METHODS, Affine, RegressionEM, TwoTower, Vectorization, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.methods.lambdamart import LambdaMART
 from ultr.relevance import MLP
@@ -66,8 +66,7 @@ class TestEveryMethod(_Contract):
     pass
 
 
-@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
-class TestEveryMethodWithTrees(TreesContract, _Contract):
+class _TreesContract(TreesContract, _Contract):
     changes: ClassVar[dict[str, Any]] = _Contract.changes | {
         "vector_hidden": (4,),
         "vector_steps": 5,
@@ -97,6 +96,11 @@ class TestEveryMethodWithTrees(TreesContract, _Contract):
         super().test_separate_sessions_train_like_the_collapsed_log(method)
 
 
+@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+class TestEveryMethodWithTrees(_TreesContract):
+    pass
+
+
 @pytest.mark.parametrize("method", [TwoTower], ids=["with dropout"])
 class TestRandomLosses(_Contract):
     """The contract once more, of a loss that draws random numbers."""
@@ -105,6 +109,28 @@ class TestRandomLosses(_Contract):
         return super().make(method, **{"dropout": 0.3} | options)
 
     changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "link": "softmax"}
+
+
+class _WithAValue(_Contract):
+    """The contract once more, of rankers by what follows the click."""
+
+    def make(self, method: type[Estimator], **options: Any) -> Estimator:
+        return super().make(method, **{"value": {"purchase": 1.0}} | options)
+
+    def has_effect(self, option: str, method: type[Estimator]) -> bool:
+        return option == "value"
+
+    common_changes: ClassVar[dict[str, Any]] = {"value": {"click": 1.0, "purchase": 20.0}}
+
+
+@pytest.mark.parametrize("method", [Vectorization, Affine, DLA], ids=["vectorization", "affine", "dla"])
+class TestMethodsWithAValue(_WithAValue):
+    pass
+
+
+@pytest.mark.parametrize("method", [Vectorization], ids=["vectorization"])
+class TestTreesWithAValue(_WithAValue, _TreesContract):
+    pass
 
 
 @pytest.mark.parametrize(

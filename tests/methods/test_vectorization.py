@@ -84,8 +84,8 @@ def test_the_base_network_starts_at_the_distribution_of_observation_embeddings_i
     table = torch.tensor([[1.0, 3.0], [2.0, 3.0], [4.0, 7.0]], dtype=torch.float64)
     with torch.no_grad():
         objective.observation.tables[0][:3] = table
-    shares = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
-    objective.set_units(torch.tensor([[0], [1], [2]]), shares)
+    objective.shown = torch.tensor([[0], [1], [2]]), torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
+    objective.set_units()
     assert isinstance(base, Network)
     base.reset_outputs()
     outputs = base.double().layers(torch.randn(6, 5, dtype=torch.float64))

@@ -229,3 +229,51 @@ def test_the_labels_are_the_grades_of_the_log() -> None:
     graded = simulate_log(three, ClickMatrix(), scores=np.zeros(2), impressions=10).grades
     assert graded is not None
     assert [graded.levels[value] for value in graded.values] == ["2", "0"]
+
+
+def test_signals_follow_clicks_at_the_rate_of_the_grade_wherever_the_click_was() -> None:
+    judged, rates = separable(30), np.array([0.02, 0.05, 0.1, 0.2, 0.4])
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    log = simulate_log(
+        judged, click_model("trust"), scores=scores, impressions=30 * 10**7, signals={"cart": rates * 2, "buy": rates}
+    )
+    assert [signal.name for signal in log.signals] == ["cart", "buy"]
+    for name, factor in (("cart", 2), ("buy", 1)):
+        rate = factor * rates[judged.labels[log.documents]]
+        deviation = np.sqrt(log.clicks * rate * (1 - rate))
+        assert (np.abs(log.signal(name) - log.clicks * rate) <= 6 * deviation).all()
+
+
+def test_signals_may_have_a_rate_for_each_document_and_change_no_click() -> None:
+    judged = separable(30)
+    scores = np.random.default_rng(0).normal(size=judged.documents)
+    rates = np.zeros(judged.documents)
+    rates[::2] = 1.0
+    model = click_model("trust")
+    usual = simulate_log(judged, model, scores=scores, impressions=3_000)
+    log = simulate_log(judged, model, scores=scores, impressions=3_000, signals={"buy": rates.tolist()})
+    np.testing.assert_array_equal(log.clicks, usual.clicks)
+    np.testing.assert_array_equal(log.signal("buy"), np.where(log.documents % 2 == 0, log.clicks, 0))
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ((0.1, 0.2), "signal 'buy' needs a probability for each of 5 grades, or for each of .* documents, got 2"),
+        ((0.1, 0.2, 0.3, 0.4, 1.1), "the probabilities of signal 'buy' must be from 0 to 1"),
+        ((0.1, 0.2, 0.3, 0.4, float("nan")), "the probabilities of signal 'buy' must be from 0 to 1"),
+    ],
+    ids=str,
+)
+def test_rates_of_signals_that_do_not_fit_are_refused(rates: tuple[float, ...], message: str) -> None:
+    judged = separable(5)
+    with pytest.raises(OptionError, match=message):
+        simulate_log(
+            judged, click_model("trust"), scores=np.zeros(judged.documents), impressions=100, signals={"buy": rates}
+        )
+
+
+def test_more_impressions_of_a_log_have_no_signals() -> None:
+    judged, model = separable(20), click_model("trust")
+    log = simulate_log(judged, model, scores=np.zeros(judged.documents), impressions=1_000, signals={"buy": (0.5,) * 5})
+    assert simulate_more(log, judged, model, share=0.5).signals == ()

@@ -53,6 +53,7 @@ def compare(
     from ultr.evaluation.comparison import compare as compare_rankers
     from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
+    from ultr.methods.value_option import as_sum
 
     if weighting == "doubly-robust":
         raise OptionError("doubly-robust needs a model of relevance, which only ultr.evaluation.compare takes")
@@ -60,6 +61,9 @@ def compare(
     rankers = [load(path) for path in (a, b)]
     categories = options.common_categories(dict(zip(names, rankers, strict=True)))
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
+    for name, ranker in zip(names, rankers, strict=True):
+        if value := ranker.options.get("value"):
+            typer.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.

@@ -179,6 +179,19 @@ def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of:
     return values
 
 
+def parse_signals(texts: Sequence[str] | None) -> dict[str, tuple[float, ...]]:
+    """`NAME=RATE,RATE,...` texts as rates by name."""
+    found: dict[str, tuple[float, ...]] = {}
+    for text in texts or ():
+        name, _, rates = text.partition("=")
+        if not name or not rates:
+            raise OptionError(f"--signal needs NAME=RATES such as purchase=0.02,0.1, got {text!r}")
+        if name in found:
+            raise OptionError(f"signal {name} is given twice")
+        found[name] = parse_value(f"the rates of signal {name}", rates, tuple[float, ...])
+    return found
+
+
 def parse_value(name: str, text: str, kind: Any) -> Any:
     """A text as a value of the type that an option has."""
     from pydantic import TypeAdapter, ValidationError
@@ -186,6 +199,11 @@ def parse_value(name: str, text: str, kind: Any) -> Any:
     # An optional tuple is a union, in which the tuple is one of the arguments.
     several = any(get_origin(part) is tuple for part in (kind, *get_args(kind)))
     value: Any = [part for part in text.split(",") if part] if several else text
+    if any(get_origin(part) is Mapping for part in (kind, *get_args(kind))):
+        pairs = [part.partition("=") for part in text.split(",") if part]
+        value = {key: number for key, _, number in pairs}
+        if len(value) < len(pairs):
+            raise OptionError(f"{name} cannot be {text!r}: a name is given twice")
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

@@ -97,11 +97,14 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
                 "queries": len(np.unique(log.queries)),
                 "impressions": int(log.impressions.sum()),
                 "clicks": int(log.clicks.sum()),
+                "signals": {signal.name: int(signal.totals.sum()) for signal in log.signals},
                 "click_rate_by_position": [round(rate, 6) for rate in rates.tolist()],
             }
         )
         return
     typer.echo(f"{folder}: {log}")
+    for signal in log.signals:
+        typer.echo(f"signal {signal.name}: {signal.totals.sum():,}")
     rows = [
         {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
         for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)

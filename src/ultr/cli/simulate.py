@@ -33,6 +33,14 @@ def simulate(
         list[str] | None,
         typer.Option(help="Cause of bias beside the position: device, layout, pixels or grid; repeatable."),
     ] = None,
+    signal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=RATES",
+            help="What follows a click, with its rate for each grade from 0, such as purchase=0.02,0.05,0.1,0.2,0.4; "
+            "repeatable.",
+        ),
+    ] = None,
     settings: options.Set = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
@@ -52,6 +60,7 @@ def simulate(
     hints = get_type_hints(kind)
     types = {field.name: hints[field.name] for field in fields(kind)}
     model = click_model(clicks, **options.parse_settings(settings, types, of=f"click model {clicks}"))
+    signals = options.parse_signals(signal)
     check_new_folder(out, overwrite=overwrite)
     with output.status(f"simulating {impressions:,} impressions of {data}"):
         judged = options.read_part(data, part, fold=fold, seed=seed)
@@ -64,6 +73,7 @@ def simulate(
             noise=noise,
             pairs=pairs,
             factors=causes,
+            signals=signals,
             seed=seed,
         )
     log.save(out, overwrite=overwrite)

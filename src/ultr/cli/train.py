@@ -68,6 +68,14 @@ def train(
             "click log whose rankings were random."
         ),
     ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGNAL=WEIGHT,...",
+            help="Rank by what follows the click: weights of the log's signals, such as click=1,cart=3,purchase=20.",
+        ),
+    ] = None,
+    signal: Annotated[str | None, typer.Option(help="The same for one signal: `--value SIGNAL=1`.")] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
@@ -83,6 +91,7 @@ def train(
     from ultr.files import check_new_folder
     from ultr.methods import flat_options
     from ultr.methods import method as method_of
+    from ultr.methods.value_option import NO_VALUE, in_words
     from ultr.train.process_group import ProcessGroup
 
     kind = method_of(method)
@@ -99,15 +108,20 @@ def train(
         if "propensities" in chosen:
             raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")
         chosen["propensities"] = options.read_propensities(propensities)
+    if signal is not None:
+        if value is not None:
+            raise OptionError("--signal NAME is short for --value NAME=1; give one of them")
+        value = f"{signal}=1"
     of_steps = "steps" if "steps" in types else "rounds"
-    for name, value in (("seed", seed), ("dimension", dimension), (of_steps, steps)):
-        if value is None:
+    for name, given in (("seed", seed), ("dimension", dimension), ("value", value), (of_steps, steps)):
+        if given is None:
             continue
         if name not in types:
-            raise OptionError(f"method {method} has no option {name}")
+            why = f": {NO_VALUE}" if name == "value" else ""
+            raise OptionError(f"method {method} has no option {name}{why}")
         if name in chosen:
             raise OptionError(f"option {name} is given twice")
-        chosen[name] = options.parse_value(name, value, types[name]) if isinstance(value, str) else value
+        chosen[name] = options.parse_value(name, given, types[name]) if isinstance(given, str) else given
     estimator = flat_options.estimator(kind, chosen)
     check_new_folder(out, overwrite=overwrite)
     judged = kind.learns_from is JudgedLists
@@ -116,6 +130,8 @@ def train(
     if not judged and (log is None or data is not None):
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
     source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0)
+    if estimator.value is not None and ProcessGroup.of_environment().leads:
+        typer.echo(in_words(estimator.value), err=True)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     try:
         ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_

@@ -97,7 +97,7 @@ def export(
         }
     )
     reference: Ranker | _Pointwise = ranker
-    models = [ranker.model.by_name[name] for name in ranker.objective.ranks_with]
+    models = [ranker.model.by_name[name] for name in ranker.model.ranking.ranks_with]
     if pointwise:
         reference = _Pointwise(ranker)
         models = [reference.model]
@@ -122,9 +122,10 @@ class _Pointwise:
             )
         self._ranker = ranker
         mask = torch.from_numpy(ragged.mask(sample.offsets, width=int(np.diff(sample.offsets).max())))
-        r = torch.from_numpy(ranker.outputs(sample.features, ranker.objective.ranks_with))
+        ranking = ranker.model.ranking
+        r = torch.from_numpy(ranker.outputs(sample.features, ranking.ranks_with))
         with torch.no_grad():
-            self.model = ranker.model.by_name["relevance"].project(ranker.objective.direction(pad(r, mask), mask))
+            self.model = ranker.model.by_name[ranking.ranks_with[0]].project(ranking.direction(pad(r, mask), mask))
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         """Scores, whatever the lists."""

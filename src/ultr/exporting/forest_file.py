@@ -102,10 +102,9 @@ def export_forest(
 
 def forest_of(ranker: Ranker) -> Forest | None:
     """The forest that a ranker scores with; None if it is more or something else."""
-    model = ranker.model.by_name["relevance"]
-    if not isinstance(model, BoostedTrees) or ranker.objective.ranks_with != ("relevance",):
-        return None
-    return model.forest
+    first, *others = ranker.model.ranking.ranks_with
+    model = ranker.model.by_name[first]
+    return model.forest if isinstance(model, BoostedTrees) and not others else None
 
 
 def _names(ranker: Ranker, feature_map: Mapping[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ class RankerGraph(nn.Module):
 
     def __init__(self, ranker: Ranker, models: Iterable[RelevanceModel]) -> None:
         super().__init__()
-        self.preprocessing, self.objective = ranker.preprocessing, ranker.objective
+        self.preprocessing, self.objective = ranker.preprocessing, ranker.model.ranking
         models = list(models)
         self.models = nn.ModuleList(model.graph() for model in models)
         self.raw = [model.takes_missing for model in models]

@@ -28,6 +28,7 @@ from ultr.methods.known_levels import check_factors, known_levels
 from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
+from ultr.methods.value_option import NO_VALUE, check_signals, check_weights
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout, Preprocessing
@@ -40,6 +41,7 @@ from ultr.train.progress import Bar, Observer
 from ultr.train.ranking_model import ObjectiveT, RankingModel
 from ultr.train.selection import ClickValidation, LabelValidation, Validation
 from ultr.train.stage import Stage
+from ultr.train.value import VALUE, value_stage
 
 
 @dataclass(kw_only=True, eq=False)
@@ -69,6 +71,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
     recipe whose learning rate falls, that is before it has fallen."""
     seed: int = 0
     """Seed of the initial weights, the batch order, the sampled sessions and the noise."""
+    value: Mapping[str, float] | None = None
+    """Weights of signals that make up the value to rank by, such as `{"click": 1, "purchase": 20}`; by default clicks
+    alone. Bias is learned from clicks in any case, and the value with it fixed."""
     device: str = "cpu"
     """Device that trains, anything that torch knows; only the CPU is tested. The ranker is on the CPU in any case."""
 
@@ -92,6 +97,14 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """The lists that the method trains on; `inputs` are the features of the data."""
         return TrainingLists.of_log(data, inputs)
 
+    def lists_of(self, data: ClickLog | JudgedLists, inputs: Inputs) -> TrainingLists:
+        """The lists that the method trains on, with their value if there is one."""
+        lists = self.training_lists(data, inputs)
+        if self.value is None:
+            return lists
+        assert isinstance(data, ClickLog)
+        return lists.with_value(data, self.value)
+
     def library(self) -> str | None:
         """The package besides torch that training needs."""
         return self.relevance.library
@@ -112,6 +125,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+        if self.value is not None:
+            check_weights(self.value)
         if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
             raise OptionError(f"{self.relevance.kind} train on the CPU only, got device {self.device!r}; leave it out")
         try:
@@ -158,7 +173,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         columns = category_columns(data.feature_names, categories)
         scaling = FeatureScaling.fit(data.features, categorical=columns)
         preprocessing = Preprocessing(scaling, columns).to(self.device)
-        lists = self.training_lists(data, Inputs(data.features, preprocessing, names=data.feature_names))
+        lists = self.lists_of(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(preprocessing.layout, learned, seed=self.seed).to(self.device)
         missing = by_name(scaling.missing, data.feature_names)
         if missing and not all(each.takes_missing for each in model.by_name.values()):
@@ -195,7 +210,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
         training = self.relevance.training()
         return train(
             model,
-            self.stages(model.objective, lists, training.steps),
+            self.all_stages(model.objective, lists, training.steps),
             lists,
             training=training,
             options=LoopOptions(self.evaluate_every, self.patience, self.seed),
@@ -206,9 +221,16 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     def build(self, features: int | InputLayout, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
         """A new model for preprocessed features of this layout, or so many numbers, and these factors."""
-        return RankingModel(
-            self.models(InputLayout.of(features), torch.Generator().manual_seed(int(seed))), self.objective(factors)
-        )
+        layout, generator = InputLayout.of(features), torch.Generator().manual_seed(int(seed))
+        models = self.models(layout, generator)
+        if self.value is not None:
+            models[VALUE] = self.relevance.build(layout, 1, generator=generator)
+        return RankingModel(models, self.objective(factors))
+
+    def all_stages(self, objective: ObjectiveT, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """The stages of the method, and that of the value if there is one."""
+        stages = self.stages(objective, lists, steps)
+        return stages if self.value is None else [*stages, value_stage(objective, steps)]
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""
@@ -283,6 +305,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if not signals.any():
             what = "click" if isinstance(data, ClickLog) else "relevant document"
             raise DataError(f"the training data have no {what}, so there is nothing to learn from")
+        if isinstance(data, ClickLog) and self.value is not None:
+            check_signals(self.value, data, validation if isinstance(validation, ClickLog) else None)
         if validation is None:
             if self.patience is not None:
                 raise OptionError("patience needs validation data to lose it over; give some, or leave patience out")
@@ -304,7 +328,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         for name in self.without:
             if given[name] != usual[name]:
                 option = name.removeprefix("relevance__")
-                raise OptionError(f"{type(self).__name__} has no use for the option {option}; leave it out")
+                why = f": {NO_VALUE}" if name == VALUE else ""
+                raise OptionError(f"{type(self).__name__} has no use for the option {option}{why}; leave it out")
 
     def _warn_of_others(self, factors: Sequence[Factor], learned: Sequence[Factor]) -> None:
         others = [factor for factor in factors if factor not in learned]
@@ -331,7 +356,7 @@ class Estimator(ABC, Generic[ObjectiveT]):
             factors = factors_of(data)
             learned = [factor.name for factor in factors if self.learns(factor)]
             levels = known_levels(validation, factors, learned=learned)
-            return ClickValidation(replace(self.training_lists(validation, shared), factors=levels))
+            return ClickValidation(replace(self.lists_of(validation, shared), factors=levels))
         return None
 
     def _observer(self, *, progress: bool | Observer) -> Observer | None:

@@ -27,6 +27,7 @@ class LabelBaseline(Estimator[ScalarObjective]):
 
     name: ClassVar[str] = "label"
     learns_from: ClassVar[type[ClickLog] | type[JudgedLists]] = JudgedLists
+    without: ClassVar[tuple[str, ...]] = ("value",)
 
     def objective(self, factors: Sequence[Factor]) -> ScalarObjective:
         """No bias parameters."""

@@ -100,7 +100,7 @@ class LambdaMART(Estimator[ScalarObjective]):
     """
 
     takes: ClassVar[type[Relevance]] = Trees
-    without: ClassVar[tuple[str, ...]] = ("evaluate_every", "device", "relevance__categorical")
+    without: ClassVar[tuple[str, ...]] = ("evaluate_every", "value", "device", "relevance__categorical")
     held_out_measure: ClassVar[str] = "held-out nDCG@10"
 
     relevance: Relevance = field(default_factory=lambda: Trees(leaves=31))

@@ -93,6 +93,7 @@ class PairDebias(Estimator[PairObjective]):
     """
 
     name: ClassVar[str] = "pair-debias"
+    without: ClassVar[tuple[str, ...]] = ("value",)
 
     em_rate: float | None = None
     """Share of the way to an estimate that t+ and t- move; by default 0.05, or 1 where a step sees all lists."""

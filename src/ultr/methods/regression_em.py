@@ -75,7 +75,7 @@ class RegressionObjective(PointwiseObjective):
 
 def attractiveness(ranker: Ranker[RegressionObjective], features: Floats) -> Doubles:
     """theta_1 g(x) of each document: the probability of a click in the first place, times `propensities` below."""
-    g: Doubles = 1 / (1 + np.exp(-ranker.score(features).astype(np.float64)))
+    g: Doubles = 1 / (1 + np.exp(-ranker.outputs(features)[:, 0].astype(np.float64)))
     return float(ranker.objective.theta[0]) * g
 
 

@@ -91,6 +91,17 @@ class OffsetObjective(ScalarObjective):
         logits = self.logits(r, batch) if self.predicts_clicks else self.vector_logits(r[:, 1:], batch)
         return self.click_weights.click_logits(logits, batch)
 
+    def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """Logits under the mean observation b, [lists, width]: f(x), or v(x) . b where f(x) only ranks."""
+        return batch.pad(r[:, 0] if self.predicts_clicks else self.score_on(r[:, 1:], self.centre))
+
+    def value_loss(self, value: Tensor, effect: Tensor, batch: Batch) -> Tensor:
+        """The likelihood of values, or LambdaRank's loss with debiased ones for gains, as of clicks, [lists]."""
+        if self.predicts_clicks:
+            return super().value_loss(value, effect, batch)
+        assert batch.values is not None
+        return lambdarank_loss(value, batch.values * (-effect).exp().clamp(max=_MOST), mask=batch.mask)
+
     def score_on(self, r: Tensor, vector: Tensor) -> Tensor:
         """v(x) projected on one vector, [documents]."""
         return (r * vector).sum(dim=-1)

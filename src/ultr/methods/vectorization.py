@@ -55,6 +55,8 @@ class VectorObjective(Objective):
     """The relevance model whose outputs are r(x)."""
     centre: Tensor
     spread: Tensor
+    shown: tuple[Tensor, Tensor]
+    """The combinations of levels in the training log, [combinations, factors], and their shares of what was shown."""
 
     def __init__(
         self,
@@ -85,6 +87,20 @@ class VectorObjective(Objective):
         """Logits of the clicks as they are, [lists, width]."""
         return self.click_weights.click_logits(self.logits(r, batch), batch)
 
+    def mean_observation(self) -> Tensor:
+        """The mean of o(t) over what was shown, [dimension]."""
+        levels, shares = (each.to(self.centre.device) for each in self.shown)
+        mean: Tensor = shares @ self.observation(levels)
+        return mean
+
+    def neutral_direction(self) -> Tensor:
+        """The mean observation."""
+        return self.mean_observation()
+
+    def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """r(x) . b with b the mean observation, [lists, width]."""
+        return batch.pad(self.score_on(r, self.mean_observation()))
+
     def base_loss(self, r: Tensor, batch: Batch) -> Tensor:
         """Loss of the base network's prediction of the observation embeddings, which it does not change, [lists]."""
         mean, log_variance = self.base_distribution(r[:, -2 * self.dimension :])
@@ -102,11 +118,12 @@ class VectorObjective(Objective):
         return self.centre + self.spread * mean, 2 * self.spread.log() + log_variance
 
     @torch.no_grad()
-    def set_units(self, levels: Tensor, shares: Tensor) -> None:
+    def set_units(self) -> None:
         """Let the base network start at the distribution of the log's observation embeddings, in units of them.
 
         Without this, their small differences are lost in the noise of the first thousands of steps.
         """
+        levels, shares = (each.to(self.centre.device) for each in self.shown)
         embeddings = self.observation(levels)
         self.centre.copy_(shares @ embeddings)
         self.spread.copy_((shares @ (embeddings - self.centre).square()).sqrt().clamp(min=1e-3))
@@ -338,6 +355,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         shares = torch.from_numpy(impressions / impressions.sum()).float()
         if isinstance(objective, OffsetObjective):
             return self._stages_of_trees(objective, seen, shares, steps)
+        objective.shown = seen, shares
 
         def penalty(models: Models) -> Tensor:
             squares = [parameter.square().sum() for parameter in models["base"].parameters()]
@@ -345,11 +363,10 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
 
         def score_on_mean(r: Tensor, _: Tensor) -> Tensor:
             # The base network starts from the mean observation: all that stage 1 can rank with.
-            return objective.score_on(r, shares.to(r.device) @ objective.observation(seen.to(r.device)))
+            return objective.score_on(r, objective.mean_observation())
 
         def begin(models: Models) -> None:
-            device = objective.centre.device
-            objective.set_units(seen.to(device), shares.to(device))
+            objective.set_units()
             base = models["base"]
             assert isinstance(base, Network)
             base.reset_outputs()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.grades import Grades
 from ultr.data.judged import JudgedLists
 from ultr.data.log_checks import trusted
+from ultr.data.signal import Signal
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
 from ultr.simulation.causes import Cause
@@ -40,9 +41,13 @@ def simulate(
     noise: float = 0.0,
     pairs: bool = False,
     factors: Sequence[Cause] = (),
+    signals: Mapping[str, Sequence[float] | Doubles] | None = None,
     seed: int = 0,
 ) -> ClickLog:
-    """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries."""
+    """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries.
+
+    The other arguments are those of `simulate_log`.
+    """
     svm = RankingSVM.fit(judged, share=svm_share, seed=seed)
     scores = svm.score(judged.features)
     return simulate_log(
@@ -54,6 +59,7 @@ def simulate(
         noise=noise,
         pairs=pairs,
         factors=factors,
+        signals=signals,
         seed=seed,
     )
 
@@ -68,6 +74,7 @@ def simulate_log(
     noise: float = 0.0,
     pairs: bool = False,
     factors: Sequence[Cause] = (),
+    signals: Mapping[str, Sequence[float] | Doubles] | None = None,
     seed: int = 0,
 ) -> ClickLog:
     """The collapsed log of `impressions` sessions on the lists that `scores` put in order.
@@ -75,8 +82,9 @@ def simulate_log(
     Each query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have
     the same number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked
     together. Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others
-    than without. `factors` are causes of bias beside the position, such as `Device()`. The labels are the grades of the
-    log, to examine it by; no method trains on them.
+    than without. `factors` are causes of bias beside the position, such as `Device()`. `signals` follow clicks,
+    wherever these were: by the name of each the probability that a click has it, one for each grade from 0 or one for
+    each judged document. The labels are the grades of the log, to examine it by; no method trains on them.
     """
     if len(scores) != judged.documents:
         raise DataError(f"{judged.documents} judged documents, but {len(scores)} scores")
@@ -97,6 +105,8 @@ def simulate_log(
     else:
         counts = model.counts(labels, each, generator(seed, "clicks"), max_label=judged.max_label)
         clicks = counts[ragged.mask(shown.offsets, width=model.positions)]
+    rates = {name: _rates(name, judged, chances)[shown.documents] for name, chances in (signals or {}).items()}
+    drawn = {name: generator(seed, "signals", name).binomial(clicks, rate) for name, rate in rates.items()}
     log = ClickLog(
         features=judged.features,
         documents=shown.documents,
@@ -108,6 +118,7 @@ def simulate_log(
         query_ids=judged.query_ids,
         feature_names=judged.feature_names,
         pair_clicks=pair_clicks,
+        signals=tuple(Signal(name, totals) for name, totals in drawn.items()),
         grades=Grades(judged.labels.astype(np.int32), tuple(str(grade) for grade in range(judged.max_label + 1))),
     )
     return log.collapse()
@@ -124,7 +135,7 @@ def simulate_more(log: ClickLog, judged: JudgedLists, model: ClickModel, *, shar
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
     counts = model.counts(labels, each, generator(seed, "more clicks"), max_label=judged.max_label)
     clicks = counts[ragged.mask(log.offsets, width=model.positions)]
-    return trusted(log, impressions=each, clicks=clicks, pair_clicks=None, splits=())
+    return trusted(log, impressions=each, clicks=clicks, pair_clicks=None, signals=(), splits=())
 
 
 def _examining(model: ClickModel, *, pairs: bool) -> PositionBased:
@@ -191,6 +202,20 @@ def ceiling_scores(judged: JudgedLists, model: ClickModel) -> Doubles:
     else:
         by_grade = model.probabilities(grades[:, None], max_label=judged.max_label)[:, 0]
     return by_grade[judged.labels]
+
+
+def _rates(name: str, judged: JudgedLists, chances: Sequence[float] | Doubles) -> Doubles:
+    """The probability that a click on each judged document has a signal, from those of the grades or as they are."""
+    given: Doubles = np.asarray(chances, dtype=np.float64)
+    grades = judged.max_label + 1
+    if given.shape not in ((grades,), (judged.documents,)):
+        raise OptionError(
+            f"signal {name!r} needs a probability for each of {grades} grades, or for each of {judged.documents} "
+            f"documents, got {given.size}"
+        )
+    if not ((given >= 0) & (given <= 1)).all():
+        raise OptionError(f"the probabilities of signal {name!r} must be from 0 to 1")
+    return given[judged.labels] if given.shape == (grades,) else given
 
 
 def _spread(impressions: int, *, lists: int, seed: int) -> Integers:

@@ -25,6 +25,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
+from ultr.data.signal import Signal
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
@@ -51,9 +52,14 @@ def small_lists() -> Splits:
 
 @lru_cache(maxsize=1)
 def small_log() -> ClickLog:
-    """Trust-bias clicks on the training lists, with four rankings per query and clicks that came together counted."""
-    lists, clicks = small_lists().train, click_model("trust")
-    return simulate(lists, clicks, impressions=30_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True)
+    """Trust-bias clicks on the training lists, with four rankings per query and clicks that came together counted.
+
+    Every tenth click on the worst grade is a purchase, and every second on the best.
+    """
+    lists, clicks, signals = small_lists().train, click_model("trust"), {"purchase": (0.1, 0.2, 0.3, 0.4, 0.5)}
+    return simulate(
+        lists, clicks, impressions=30_000, svm_share=0.1, rankings=4, noise=0.5, pairs=True, signals=signals
+    )
 
 
 def mixed(data: DataT) -> DataT:
@@ -92,6 +98,7 @@ class MethodContract:
         "relevance__batch_size": 16,
         "relevance__precision": "bfloat16",
         "seed": 1,
+        "value": {"purchase": 1.0},
         "evaluate_every": 7,
         "patience": 1,
     }
@@ -164,7 +171,7 @@ class MethodContract:
     def test_shares_of_a_batch_add_up_to_the_whole(self, method: type[Estimator]) -> None:
         """Gradients and sums of two processes are those of one, noise included."""
         estimator, data = self.make(method), self.data(method)
-        lists = estimator.training_lists(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
+        lists = estimator.lists_of(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
         factors = [factor for factor in factors_of(data) if estimator.learns(factor)]
         model = estimator.build(len(data.feature_names), factors, seed=0)
         if not list(model.by_name["relevance"].parameters()):
@@ -174,7 +181,7 @@ class MethodContract:
         def batch(share: Integers, noise: int) -> Batch:
             return lists.batch(drawn, share=share, noise=noise, random=lambda _: np.random.default_rng(5))
 
-        for stage in estimator.stages(model.objective, lists, 10):
+        for stage in estimator.all_stages(model.objective, lists, 10):
             if stage.begin is not None:
                 stage.begin(model.by_name)
             found = []
@@ -209,17 +216,18 @@ class MethodContract:
     def test_masked_documents_change_nothing(self, method: type[Estimator]) -> None:
         """Padding has neither loss nor gradient."""
         estimator, data = self.make(method), self.data(method)
-        lists = estimator.training_lists(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
+        lists = estimator.lists_of(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
         factors = [factor for factor in factors_of(data) if estimator.learns(factor)]
         model = estimator.build(len(data.feature_names), factors, seed=0)
         if not list(model.by_name["relevance"].parameters()):
             pytest.skip("losses are functions of r, whatever gives it; a network has a gradient to look at")
-        for stage in estimator.stages(model.objective, lists, 10):
+        for stage in estimator.all_stages(model.objective, lists, 10):
             narrow = lists.batch(np.arange(20), noise=stage.noise, random=lambda _: np.random.default_rng(5))
             wide = replace(
                 narrow,
                 clicks=functional.pad(narrow.clicks, (0, 3), value=0.7),
                 mask=functional.pad(narrow.mask, (0, 3), value=False),
+                values=None if narrow.values is None else functional.pad(narrow.values, (0, 3), value=0.7),
                 pairs=None if narrow.pairs is None else functional.pad(narrow.pairs, (0, 3, 0, 3)),
             )
             if stage.begin is not None:
@@ -362,7 +370,7 @@ class MethodContract:
         """The wrong kind, and data without a click or a relevant document."""
         data = self.data(method)
         if isinstance(data, ClickLog):
-            silent: Data = replace(data, clicks=np.zeros_like(data.clicks), pair_clicks=None)
+            silent: Data = replace(data, clicks=np.zeros_like(data.clicks), pair_clicks=None, signals=())
         else:
             silent = replace(data, labels=np.zeros_like(data.labels))
         with pytest.raises(DataError, match="nothing to learn from"):
@@ -402,9 +410,9 @@ class MethodContract:
 
 def _draws(estimator: Estimator, log: ClickLog) -> bool:
     """True if a stage asks for random numbers, or if there is none because a library trains on drawn sessions."""
-    lists = estimator.training_lists(log, Inputs(log.features, Preprocessing(FeatureScaling.fit(log.features))))
+    lists = estimator.lists_of(log, Inputs(log.features, Preprocessing(FeatureScaling.fit(log.features))))
     factors = [factor for factor in factors_of(log) if estimator.learns(factor)]
-    stages = estimator.stages(estimator.objective(factors), lists, 10)
+    stages = estimator.all_stages(estimator.objective(factors), lists, 10)
     return not stages or any(stage.noise for stage in stages)
 
 
@@ -413,7 +421,14 @@ def _collapsed_and_separate() -> tuple[ClickLog, ClickLog]:
     """A log in which every list has four impressions, and the same log with a row for each of them."""
     few = small_log().select(small_log().queries < 20)
     count, clicks = few.lists, few.clicks % 5
-    few = replace(few, impressions=np.full(count, 4), clicks=clicks, pair_clicks=_together(clicks, few.offsets))
+    bought = np.minimum(clicks, 3)
+    few = replace(
+        few,
+        impressions=np.full(count, 4),
+        clicks=clicks,
+        signals=(Signal("purchase", bought),),
+        pair_clicks=_together(clicks, few.offsets),
+    )
     rows = ragged.rows_of(np.repeat(np.arange(count), 4), few.offsets)
     turns = np.repeat(np.tile(np.arange(4), count), few.lengths.repeat(4))
     separate_clicks = (clicks[rows] > turns).astype(np.int64)
@@ -426,6 +441,7 @@ def _collapsed_and_separate() -> tuple[ClickLog, ClickLog]:
         impressions=np.ones(4 * count, dtype=np.int64),
         clicks=separate_clicks,
         queries=few.queries.repeat(4),
+        signals=(Signal("purchase", (bought[rows] > turns).astype(np.int64)),),
         pair_clicks=_together(separate_clicks, offsets),
     )
     assert separate.clicks.sum() == few.clicks.sum()

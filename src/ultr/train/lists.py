@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,8 @@ class Batch:
     """[lists, width], clicks per impression."""
     mask: Tensor
     """bool [lists, width], True = a real document; in the order of `documents`."""
+    values: Tensor | None = None
+    """[lists, width], value per impression; None where clicks are all that is learned from."""
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
     noise: Tensor | None = None
@@ -77,6 +79,15 @@ def pad(values: Tensor, mask: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
+class WeightedSignal:
+    """A signal of a log, and how much one of it counts."""
+
+    weight: float
+    totals: Integers
+    """[shown documents], over all impressions."""
+
+
+@dataclass(frozen=True, eq=False)
 class TrainingLists:
     """Lists of documents with their clicks and their weight in the log.
 
@@ -94,6 +105,8 @@ class TrainingLists:
     """[lists], how often each list was shown: its weight in training."""
     pair_clicks: Integers | None = None
     """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
+    signals: tuple[WeightedSignal, ...] = ()
+    """The signals that make up the value; empty where clicks are all that is learned from."""
 
     @classmethod
     def of_log(cls, log: ClickLog, inputs: Inputs, *, pairs: bool = False) -> TrainingLists:
@@ -120,6 +133,17 @@ class TrainingLists:
             impressions=np.ones(judged.queries, dtype=np.int64),
         )
 
+    def with_value(self, log: ClickLog, weights: Mapping[str, float]) -> TrainingLists:
+        """The same lists of this log with a value: the sum of some of its signals, each with its weight.
+
+        The unit is such that all lists together have as much value as clicks, so that what suits clicks in learning
+        rates, gradients and leaves suits values.
+        """
+        totals = {name: log.signal(name) for name in weights}
+        value = sum(weights[name] * float(total.sum()) for name, total in totals.items())
+        unit = float(log.clicks.sum()) / value
+        return replace(self, signals=tuple(WeightedSignal(weights[name] * unit, totals[name]) for name in weights))
+
     @property
     def lists(self) -> int:
         """The number of lists."""
@@ -145,8 +169,9 @@ class TrainingLists:
 
         With `sessions`, one sampled impression of each list in place of its click rates. Each document, and each pair
         of them, is then sampled on its own: losses are linear in the clicks and in the pairs, so their mean does not
-        depend on what was clicked together. With `noise`, so many random numbers per document. `random` gives the
-        stream of random numbers for a purpose; what a list gets of it is the same whatever the share.
+        depend on what was clicked together. Values stay rates. With `noise`, so many random numbers per document.
+        `random` gives the stream of random numbers for a purpose; what a list gets of it is the same whatever the
+        share.
         """
         assert random is not None or not (sessions or noise), "random numbers need a stream"
         share = np.arange(len(lists)) if share is None else share
@@ -155,7 +180,9 @@ class TrainingLists:
         rows = ragged.rows_of(lists, self.offsets)
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         mask = ragged.mask(offsets, width=width)
-        clicks = (self.clicks[rows] / np.repeat(self.impressions[lists], lengths)).astype(np.float32)
+        impressions = np.repeat(self.impressions[lists], lengths)
+        clicks = (self.clicks[rows] / impressions).astype(np.float32)
+        values = (sum(each.weight * each.totals[rows] for each in self.signals) / impressions).astype(np.float32)
         pairs = None if self.pair_clicks is None else self.pair_shares(lists)
         if sessions and random is not None:
             stream = random("sessions")
@@ -174,6 +201,7 @@ class TrainingLists:
             factors=torch.from_numpy(factors),
             clicks=torch.from_numpy(ragged.pad(clicks, offsets, width=width)),
             mask=torch.from_numpy(mask),
+            values=torch.from_numpy(ragged.pad(values, offsets, width=width)) if self.signals else None,
             pairs=None if pairs is None else torch.from_numpy(pairs),
             noise=None if numbers is None else torch.from_numpy(numbers),
         )

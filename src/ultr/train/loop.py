@@ -69,13 +69,13 @@ def train(
             optimizer = now.build_optimizer(model, steps_per_epoch=lists.steps_per_epoch(now.batch_size))
         restore(optimizer, model, moments)
         moments = {}
-        steps: Steps = (SampledSteps if now.batch_size else FullSteps)(
-            model, stage, number, lists, optimizer, now, group, options.seed
-        )
         with observer.watch(stage.name, stage.steps, done=state.step):
             if stage.begin is not None and state.step == 0:
                 stage.begin(model.by_name)
-
+            # Trees get ready to grow from what `begin` has left.
+            steps: Steps = (SampledSteps if now.batch_size else FullSteps)(
+                model, stage, number, lists, optimizer, now, group, options.seed
+            )
             while state.step < stage.steps and not _out_of_patience(stage, state, options.patience, evaluate_every):
                 for parameters in optimizer.param_groups:
                     parameters["lr"] = now.rate(state.step / stage.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -40,6 +41,25 @@ class Objective(nn.Module, ABC):
     def score(self, r: Tensor, mask: Tensor) -> Tensor:
         """The score of each document, [documents, outputs] -> [documents]."""
         return self.combine(pad(r, mask), mask)[mask]
+
+    def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """Logits of the clicks if all documents were seen alike, under the first level of each factor, [lists, width].
+
+        The click logits less these are what the place of a document adds.
+        """
+        return self.click_logits(r, replace(batch, factors=torch.zeros_like(batch.factors)))
+
+    def neutral_direction(self) -> Tensor:
+        """The vector v [outputs of `relevance`] for which documents seen alike are ranked by r(x) . v."""
+        return torch.ones(1)
+
+    def value_loss(self, value: Tensor, effect: Tensor, batch: Batch) -> Tensor:
+        """Loss of a model of the value, [lists]; its logits and the effect of the place on clicks, [lists, width].
+
+        The list-wise cross-entropy is least where softmax(value + effect) shares out the values of every list.
+        """
+        assert batch.values is not None
+        return softmax_cross_entropy(value + effect, batch.values, mask=batch.mask)
 
     def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
         """List-wise softmax cross-entropy of the clicks, [lists]."""

@@ -13,6 +13,7 @@ from ultr.relevance.inputs import Documents
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.objective import Objective
 from ultr.train.stage import Models, Stage
+from ultr.train.value import VALUE, ByValue
 
 ObjectiveT = TypeVar("ObjectiveT", bound=Objective, default=Any)
 
@@ -35,9 +36,15 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
         found = [self.models[name](documents) for name in names]
         return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
 
+    @property
+    def ranking(self) -> Objective:
+        """The objective that makes the scores: the method's own, or that of the value where one is learned."""
+        return ByValue() if VALUE in self.models else self.objective
+
     def score(self, documents: Documents, mask: Tensor) -> Tensor:
         """The score of each document of some lists, [documents]."""
-        return self.objective.score(self.outputs(documents, self.objective.ranks_with), mask)
+        ranking = self.ranking
+        return ranking.score(self.outputs(documents, ranking.ranks_with), mask)
 
     def train_only(self, stage: Stage | None) -> None:
         """Let the parameters move that a stage trains, and no others; None fixes all."""
