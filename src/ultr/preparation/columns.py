@@ -18,7 +18,7 @@ from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
 
 UBI = "ubi"
-READY_MADE = ("yandex", "sogou", "trec2014", UBI)
+READY_MADE = ("yandex", "sogou", "trec2014", "trivago", UBI)
 """Mappings that are part of ultr."""
 
 
