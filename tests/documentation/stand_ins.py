@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from functools import partial
 from pathlib import Path
 
@@ -112,6 +113,46 @@ def raw_log(*files: str, pages: int = 200, **names: str) -> None:
 def features(file: str) -> None:
     """Features of the documents of `raw_log`, for a table of its own."""
     parquet.write_table(pa.table({"document": np.arange(5), "freshness": np.arange(5) / 5}), file)
+
+
+def shown_and_clicked(shown: str, clicks: str) -> None:
+    """A log in two tables; three clicks were written twice, and two are on documents that were not shown."""
+    search, place = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)
+    table = {"search": search, "page": 1 + search % 2, "query": search % 40, "sku": (search + place) % 7}
+    parquet.write_table(pa.table(table | {"position": place + 1}), shown)
+    clicked = [f"{n},{1 + n % 2},{(n + n * n % 3) % 7},{n}" for n in range(200)]
+    Path(clicks).write_text("\n".join(["search,page,sku,at", *clicked, *clicked[:3], "0,1,99,0", "1,2,99,1", ""]))
+
+
+def clickouts(file: str) -> None:
+    """Sessions of hotel searches, a row for each action."""
+    lines = [
+        "user_id,session_id,timestamp,step,action_type,reference,platform,city,device,current_filters,impressions,prices"
+    ]
+    for n in range(60):
+        hotels, device = [(n + place) % 9 for place in range(4)], ("mobile", "desktop", "tablet")[n % 3]
+        start = f"u{n},s{n},{1541037460 + n}"
+        lines.append(f"{start},1,search for poi,Port,AU,Sydney,{device},,,")
+        shown = f"{'|'.join(map(str, hotels))},{'|'.join(str(40 + 9 * hotel) for hotel in hotels)}"
+        lines.append(f"{start},2,clickout item,{hotels[n % 4]},AU,{'Sydney' if n % 2 else 'Rio'},{device},,{shown}")
+    Path(file).write_text("\n".join([*lines, ""]))
+
+
+def ubi(folder: str) -> None:
+    """Queries and events of User Behavior Insights, the ordinals counted from 0."""
+    Path(folder).mkdir()
+    queries: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
+    for n in range(200):
+        hits = [f"sku-{(n + place) % 7}" for place in range(5)]
+        attributes = {"device": ("phone", "desktop")[n % 2]}
+        query = {"query_id": f"q{n}", "user_query": f"word {n % 20}", "timestamp": 1717527761998 + n}
+        queries.append(query | {"query_response_hit_ids": hits, "query_attributes": attributes})
+        place = n * n % 3
+        inside = {"object": {"object_id": hits[place]}, "position": {"ordinal": place}}
+        events.append({"query_id": f"q{n}", "action_name": "click", "event_attributes": inside})
+    for name, rows in {"ubi_queries": queries, "ubi_events": events}.items():
+        Path(folder, f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def result_pages(file: str, *, query: str = "query", labels: bool = False) -> None:

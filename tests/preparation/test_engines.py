@@ -14,10 +14,14 @@ import pyarrow
 import pytest
 from pyarrow import csv, parquet
 from tests.preparation.test_log import GOOD_FEATURES, frame, page
+from tests.preparation.test_ubi import EVENTS, QUERIES, event, write
 
 from ultr.errors import DataError, MissingExtraError
 from ultr.preparation import engine as engines
 from ultr.preparation import prepare, read_log
+from ultr.preparation.events import EventsSpec, join
+from ultr.preparation.sources import open_table
+from ultr.preparation.ubi import read_ubi
 
 needs_spark = pytest.mark.skipif(
     find_spec("pyspark") is None or shutil.which("java") is None,
@@ -125,6 +129,38 @@ def test_spark_reads_pages_with_lists_as_duckdb_does(tmp_path: Path) -> None:
     # Pages 0 and 2 have clicks of another length; y of query a is 2 on the first page and 3 on the last.
     assert one.summary.pages.aside == 2
     assert (one.summary.grades, one.summary.judged, one.summary.conflicting_labels) == (("0.5", "1", "3"), 3, 1)
+
+
+@needs_spark
+@pytest.mark.usefixtures("session")
+@pytest.mark.filterwarnings("ignore")
+def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
+    queries = [
+        {**query, "timestamp": 1717527761998 + 1_500 * number, "query_attributes": {"device": "phone"}}
+        for number, query in enumerate(QUERIES)
+    ]
+    later = {"query_id": "4", "user_query": "phone", "query_response_hit_ids": ["v", "w"], "timestamp": 1717527769998}
+    write(tmp_path, "ubi_queries", [*queries, later])
+    happened = [*EVENTS, event("1", "click", "x", 0), event("4", "click", "w", 11)]
+    write(tmp_path, "ubi_events", [{**each, "at": f"2024-06-04T19:02:4{n}.5Z"} for n, each in enumerate(happened)])
+    (tmp_path / "shown.csv").write_text(
+        "".join(f"{line}\n" for line in ("q,d,t", "1,x,1717527760000", "1,x,1717527761500"))
+    )
+    (tmp_path / "clicks.csv").write_text("q,d,t\n1,x,2024-06-04T19:02:41.499999Z\n1,x,2024-06-04T19:02:41.5Z\n1,y,\n")
+    results: list[Any] = []
+    for name in ("duckdb", "spark"):
+        (tmp_path / name).mkdir()
+        with engines.connect(name, tmp_path / name, memory="1GB") as engine:
+            ubi = read_ubi(engine, tmp_path, others=("query_attributes.device", "timestamp"))
+            spec = EventsSpec(source=tmp_path / "clicks.csv", keys=("q",), document="d", time="t", window=60)
+            timed = join(engine, open_table(engine, tmp_path / "shown.csv"), spec)
+            tables = [sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi, timed)]
+            results.append([tables, [*ubi.notes()], ubi.joined.unmatched, ubi.joined.duplicates, timed.unmatched])
+    assert results[0] == results[1]
+    (_, shown), notes, elsewhere, _, missed = results[0]
+    assert sorted((row["t"], row["click"]) for row in shown) == [("1717527760000", 1), ("1717527761500", 1)]
+    assert (elsewhere, missed) == ({"click": 1}, {"click": 1})
+    assert any(note.startswith("1 result pages begin further down") for note in notes)
 
 
 def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

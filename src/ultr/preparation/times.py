@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultr.errors import DataError
-from ultr.preparation.engine import Engine
+from ultr.preparation.engine import SPARK, Engine
 
 NUMBER, MOMENT = "float64", "timestamp('UTC')"
 """Types that text is read as."""
@@ -50,12 +50,12 @@ def microseconds(engine: Engine, table: Any, name: str, *, what: str) -> Any:
     column = table[name]
     kind = column.type()
     if kind.is_date():
-        return _since_1970(column.cast("timestamp"))
+        return _since_1970(engine, column.cast("timestamp"))
     if kind.is_timestamp():
-        return _since_1970(column)
+        return _since_1970(engine, column)
     number, moment = column, None
     if kind.is_string():
-        number, moment = column.strip().try_cast(NUMBER), _since_1970(_moment(column.strip()))
+        number, moment = column.strip().try_cast(NUMBER), _since_1970(engine, _moment(column.strip()))
     if not number.type().is_numeric():
         raise DataError(_NO_TIMES.format(name=repr(name), what=what))
     number = number if number.type().is_integer() else _finite(number.cast(NUMBER))
@@ -144,6 +144,11 @@ def _moment(text: Any) -> Any:
     return ibis.ifelse(text.re_search(_ISO), text.try_cast(MOMENT), ibis.null(MOMENT))
 
 
-def _since_1970(moment: Any) -> Any:
-    # Engines disagree on whether the seconds of an epoch have a fraction.
-    return moment.truncate("s").epoch_seconds().cast("int64") * 10**6 + moment.microsecond().cast("int64")
+def _since_1970(engine: Engine, moment: Any) -> Any:
+    if engine.name == SPARK:
+        # Ibis cannot ask Spark for a fraction of a second, which text shows without zeros at its end.
+        fraction = written(moment).re_extract(r"[.]([0-9]{1,6})", 1).rpad(6, "0")
+    else:
+        fraction = moment.microsecond()
+    # Engines disagree on whether the seconds since 1970 have a fraction.
+    return moment.truncate("s").epoch_seconds().cast("int64") * 10**6 + fraction.cast("int64")

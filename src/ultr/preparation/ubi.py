@@ -55,6 +55,8 @@ class UbiLog:
                 f"ordinals of events count from {self.ordinals_from}: {self.agreeing:,} of {self.ordinals:,} "
                 "are the place in the list"
             )
+        elif self.ordinals:
+            yield f"none of the {self.ordinals:,} ordinals of events is a place in its list; the list counts"
         if self.repeated:
             yield f"{self.repeated:,} responses repeat the documents of another of their query_id; they are left out"
         if self.moved:
@@ -159,7 +161,7 @@ def _hits(queries: Any, what: str) -> Any:
 def _other(engine: Engine, queries: Any, name: str, what: str) -> Any:
     if name == "timestamp" and not queries[name].type().is_timestamp():
         at = microseconds(engine, queries, name, what=what)
-        return ((at - at % 1000) / 1000).round().cast("int64").as_timestamp("ms")
+        return ((at - at % 10**6) / 10**6).round().cast("int64").as_timestamp("s")
     return attribute(queries, name, what=what)
 
 
