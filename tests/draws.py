@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
 import pytest
 
@@ -18,3 +19,4 @@ def few_draws(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(demo, "ReportInputs", inputs)
     patch.setattr(diagnosis, "diagnose", partial(diagnosis.diagnose, draws=19))
     patch.setattr(assumption, "SAMPLES", 19)
+    patch.setattr(import_module("ultr.bias.scalar_test"), "SPLITS", 3)
