@@ -2,17 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from html import escape
 from pathlib import Path
 
 import pytest
-from tests.draws import few_draws
+from tests.draws import few_draws, plain_drawings
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
-from ultr.pages.drawing import Drawing
 from ultr.simulation.log import simulate
 
 SLOWEST = (
@@ -50,8 +48,7 @@ def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _plain_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures of a page empty, which take most of the time of a report."""
-    monkeypatch.setattr(Drawing, "svg", lambda drawing, name: f'<svg aria-label="{escape(drawing.description)}"/>')
+    plain_drawings(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -118,12 +118,12 @@ def _climb(
     skips = impressions - clicks
     moving = np.arange(len(clicks))
     for _ in range(0, rounds, 10):
-        counts, a, b = (clicks[moving], skips[moving]), rows[moving], columns[moving]
-        turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in counts]
+        c, s, a, b = clicks[moving], skips[moving], rows[moving], columns[moving]
+        c_turned, s_turned = (np.ascontiguousarray(array.swapaxes(1, 2)) for array in (c, s))
         for _ in range(10):
-            a = a * _growth(*counts, a, b)
-            b = b * _growth(*turned, b.swapaxes(1, 2), a.swapaxes(1, 2)).swapaxes(1, 2)
-        now = log_likelihood(counts[0], impressions[moving], a @ b)
+            a = a * _growth(c, s, a, b)
+            b = b * _growth(c_turned, s_turned, b.swapaxes(1, 2), a.swapaxes(1, 2)).swapaxes(1, 2)
+        now = log_likelihood(c, impressions[moving], a @ b)
         rows[moving], columns[moving] = a, b
         gain = now - reached[moving]
         reached[moving] = now
