@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.draws import few_draws
+from tests.draws import few_draws, plain_drawings
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -44,6 +44,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     few_draws(monkeypatch)
+
+
+@pytest.fixture
+def _plain_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_drawings(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.documentation import page as pages
 from tests.documentation import stand_ins
-from tests.draws import few_draws
+from tests.draws import few_draws, plain_drawings
+from tests.experiments.in_this_process import in_this_process
 
 from ultr.clicks import CLICK_MODELS
 from ultr.methods import METHODS
@@ -55,7 +56,9 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     for registry in (CLICK_MODELS, METHODS):
         monkeypatch.setattr(registry, "_members", dict(registry._members))
     given: dict[str, Callable[..., object]] = {each.__name__: each for each in GIVEN}
-    patched = {"small_demo": partial(stand_ins.small_demo, monkeypatch), "few_draws": partial(few_draws, monkeypatch)}
+    patches = (stand_ins.small_demo, few_draws, plain_drawings)
+    patched = {each.__name__: partial(each, monkeypatch) for each in patches}
+    in_this_process(monkeypatch)
     pages.run(page, given | patched)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 
 import numpy as np
@@ -16,13 +16,21 @@ from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
 
+MODULE = import_module("ultr.bias.scalar_test")
 
+
+@cache
 def _log(name: str, *, impressions: int = 30_000, rankings: int = 10) -> tuple[ClickLog, Integers]:
     judged = letor_like(train_queries=60, validation_queries=1, test_queries=1).train
     noise = 0.5 if rankings > 1 else 0.0
     model = click_model(name)
     log = simulate(judged, model, impressions=impressions, svm_share=0.2, rankings=rankings, noise=noise)
     return log, judged.labels
+
+
+@pytest.fixture
+def few_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODULE, "SPLITS", 3)
 
 
 def _thin(log: ClickLog, reason: str, **options: object) -> None:
@@ -71,7 +79,7 @@ def test_a_log_that_is_too_small_cannot_tell() -> None:
     assert found.answer == ("cannot tell" if found.test.scalar else "no")
 
 
-def test_two_lists_a_query_are_enough_where_clicks_are_independent() -> None:
+def test_two_lists_a_query_are_enough_where_clicks_are_independent(few_halves: None) -> None:
     log, _ = _log("trust", impressions=60_000, rankings=2)
     found = scalar_test(log, samples=39)
     assert found.grouping == "documents by clicks"
@@ -88,7 +96,7 @@ def test_thin_logs_give_a_reason() -> None:
     _thin(top, "two positions", labels=np.full(3, -1))
 
 
-def test_labels_or_scores_that_tell_nothing_leave_it_to_the_clicks() -> None:
+def test_labels_or_scores_that_tell_nothing_leave_it_to_the_clicks(few_halves: None) -> None:
     log, labels = _log("position-based", impressions=600)
     alone = scalar_test(log, samples=9)
     for useless in (
@@ -108,24 +116,24 @@ def test_labels_must_be_those_of_the_documents() -> None:
 
 
 def test_of_a_large_log_the_queries_with_the_most_impressions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
-    log, labels = _log("trust", impressions=6_000)
-    often = log.impressions + 1_000 * (log.queries < 5)
-    log = replace(log, impressions=often)
+    log, labels = _log("position-based")
+    often = np.where(log.queries < 5, 20, 1)
+    log = replace(log, impressions=log.impressions * often, clicks=log.clicks * often.repeat(log.lengths))
     rows = int(log.lengths[log.queries < 5].sum())
-    monkeypatch.setattr(import_module("ultr.bias.scalar_test"), "MOST_ROWS", rows)
+    monkeypatch.setattr(MODULE, "MOST_ROWS", rows)
     whole, few = (scalar_test(part, labels=labels, samples=9) for part in (log, log.select(log.queries < 5)))
     assert isinstance(whole, ScalarTest)
     assert (whole.documents, whole.impressions, whole.clicks) == (few.documents, few.impressions, few.clicks)
 
 
 def test_the_middle_of_several_halves_speaks_for_all_at_twice_its_p_value() -> None:
-    def half(p: float, *, level: float, samples: int, seed: int, power: bool = True) -> ScalarTest:
+    def half(p: float, *, level: float, samples: int, seed: int, power: bool = True, largest: int = 3) -> ScalarTest:
         assert level == 0.025
-        rank = RankTest(np.eye(2), (1.0,), (p,), 1 if p > level else 2, level, 0.9 if power else None)
+        rank = RankTest(np.eye(2), (1.0,), (p,), 1 if p > level else largest, level, 0.9 if power else None)
         return ScalarTest(rank, "documents by clicks", 1, 1, 1, None, None, ())
 
     for p_values, combined, scalar in (([0.9, 0.01, 0.3], 0.6, True), ([0.02, 0.01, 0.9], 0.04, False)):
         found = _by_halves([partial(half, p) for p in p_values], level=0.05, samples=9, seed=0).test
         assert found is not None
         assert found.p_values[0] == pytest.approx(combined)
-        assert (found.scalar, found.level, found.power) == (scalar, 0.05, 0.9)
+        assert (found.dimension, found.level, found.power) == (1 if scalar else 3, 0.05, 0.9)

@@ -121,6 +121,7 @@ def test_a_click_model_takes_its_options(tmp_path: Path) -> None:
     assert written.clicks[written.positions == 1].sum() / 3_000 == pytest.approx(0.68, abs=0.03)
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 def test_trees_are_trained_evaluated_and_exported(log: Path, tmp_path: Path) -> None:
     arguments = ["train", "click", "--relevance", "trees", "--log", log, "--steps", 4, "--set", "leaves=3"]
     ultr(*arguments, "--out", tmp_path / "model")

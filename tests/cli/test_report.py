@@ -45,6 +45,7 @@ def test_a_model_needs_no_option_wherever_one_stands(
     assert page.read_text(encoding="utf-8") == first
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_log_and_models_can_be_moved_together(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs, tmp_path / "moved")
     content = json.loads(ultr("report", tmp_path / "moved" / "model", "--json").stdout)
@@ -52,6 +53,7 @@ def test_log_and_models_can_be_moved_together(runs: Path, tmp_path: Path) -> Non
     assert content["examination"]["log"] == str(tmp_path / "moved" / "log")
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_labels_that_are_given_are_those_of_the_seed_of_the_training(runs: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     ultr("train", "label", "--data", DATA, "--seed", 3, *TINY, "--out", other)
@@ -70,6 +72,7 @@ def test_all_models_of_a_folder_are_measured_by_the_labels_that_one_of_them_know
     assert content["quality"]["gap_closed"]["upper"] == 1
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_two_models_are_compared(runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "both.html"
     content = json.loads(ultr("report", runs / "model", runs / "raw", "--data", DATA, "--out", out, "--json").stdout)
@@ -78,6 +81,7 @@ def test_two_models_are_compared(runs: Path, tmp_path: Path) -> None:
     assert out.exists()
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_the_run_is_looked_at_whatever_stands_beside_it(runs: Path, tmp_path: Path) -> None:
     log, out = runs / "log", tmp_path / "page.html"
     ultr("train", "dla", "--log", log, *TINY, "--set", "seed=3", "--out", runs.parent / "dual", "--overwrite")
@@ -86,6 +90,7 @@ def test_the_run_is_looked_at_whatever_stands_beside_it(runs: Path, tmp_path: Pa
         assert list(content["quality"]["lead"]) == [beside.name]
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_a_log_that_is_gone_is_no_error(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "model", tmp_path / "alone")
     shown = ultr("report", tmp_path / "alone")
@@ -95,6 +100,7 @@ def test_a_log_that_is_gone_is_no_error(runs: Path, tmp_path: Path) -> None:
     assert "against raw: " in given
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_what_doubts_the_numbers_is_on_the_screen(runs: Path, tmp_path: Path) -> None:
     ultr("train", "click", "--log", runs / "log", *TINY, "--validate", "none", "--out", tmp_path / "all")
     command = ["report", tmp_path / "all", "--log", runs / "log"]
@@ -110,6 +116,7 @@ def test_what_doubts_the_numbers_is_on_the_screen(runs: Path, tmp_path: Path) ->
     assert chosen in ultr("report", tmp_path / "model", "--log", runs / "log").stdout.splitlines()
 
 
+@pytest.mark.usefixtures("_plain_drawings")
 def test_a_file_of_somebody_else_is_not_overwritten(runs: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.html"
     mine.write_text("<p>mine</p>")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from tests.experiments.in_this_process import in_this_process
 from tests.plugin import EAGER, install
 
 from ultr.clicks import CLICK_MODELS
@@ -81,6 +82,11 @@ def _threads() -> Iterator[None]:
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_this_process(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +164,7 @@ def test_a_damaged_run_is_named(done: tuple[str, Path], tmp_path: Path) -> None:
         reproduce(name, out=tmp_path / "out")
 
 
+@pytest.mark.usefixtures("_here")
 def test_stopped_with_sigkill_it_goes_on_where_it_was(tmp_path: Path) -> None:
     methods = '[[methods]]\nlabel = "DLA"\nmethod = "dla"\n'
     name = _spec(tmp_path, 'analysis = "table"', methods, steps=300)
@@ -174,11 +181,11 @@ def test_stopped_with_sigkill_it_goes_on_where_it_was(tmp_path: Path) -> None:
     left = checkpoint.stat().st_mtime_ns
     time.sleep(1)
     assert checkpoint.stat().st_mtime_ns == left, "the worker must end with its parent"
-    subprocess.run(command, capture_output=True, check=True)
+    torch.set_num_threads(1)
+    reproduce(name, out=tmp_path / "out", workers=1)
     assert not checkpoint.exists()
     resumed = experiment.store.read(run)
     assert resumed is not None
-    torch.set_num_threads(1)
     whole = execute(run)
     np.testing.assert_array_equal(resumed.values[3], whole.evaluation.values["nDCG@10"])
 
@@ -193,6 +200,7 @@ def test_a_stored_run_is_not_written_twice(done: tuple[str, Path]) -> None:
     assert outcome.model.parent.stat().st_mtime_ns == before
 
 
+@pytest.mark.usefixtures("_here")
 def test_folds_libraries_and_bounds_are_run(tmp_path: Path) -> None:
     methods = """
 [training]
@@ -295,6 +303,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vectors")
 
 
+@pytest.mark.usefixtures("_here")
 @pytest.mark.parametrize(("analysis", "figures"), [("embeddings", 1), ("projection", 1), ("dimension", 1)])
 def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figures: int) -> None:
     name = _spec(vectors, f'analysis = "{analysis}"', VECTORS)
@@ -303,6 +312,7 @@ def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figure
     assert findings.tables[0].rows
 
 
+@pytest.mark.usefixtures("_here")
 def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
     from ultr.methods import load
     from ultr.methods.vectorization import Embeddings

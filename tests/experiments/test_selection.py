@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.experiments.in_this_process import in_this_process
 
 from ultr.bias import estimate_propensities
 from ultr.evaluation import click_fit, counterfactual_value
@@ -54,6 +55,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Path]:
     name = _write(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ultr.experiments.model_selection.RESAMPLES", 20)
+        in_this_process(patch)
         reproduce(name, out=folder / "out", workers=1)
     return Experiment.of(read_spec(name), None, folder / "out" / "runs"), folder / "out" / "small"
 
@@ -130,7 +132,8 @@ def test_the_tables_have_methods_and_dimensions(done: tuple[Experiment, Path]) -
         assert min(found.values()) == 0
 
 
-def test_without_swaps_there_are_likelihoods_but_no_values(tmp_path: Path) -> None:
+def test_without_swaps_there_are_likelihoods_but_no_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_this_process(monkeypatch)
     _, folder = reproduce(_write(tmp_path, rankings=1), out=tmp_path / "out", seeds=[0], workers=1)
     text = (folder / "tables.md").read_text()
     assert "likelihood in lists, pages" in text

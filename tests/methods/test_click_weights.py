@@ -48,7 +48,7 @@ def test_a_ranker_of_weighted_clicks_still_predicts_the_clicks_as_they_are() -> 
     """Vectors fit two lists of two documents exactly, so that the predicted shares are those of the log."""
     clicks = np.array([600, 100, 300, 200])
     log = _one_query(clicks, np.array([1_000, 1_000]))
-    relevance = MLP(hidden=(8,), recipe="collapsed", steps=600)
+    relevance = MLP(hidden=(8,), recipe="collapsed", steps=600, batch_size=2)
     fitted = Vectorization(dimension=2, weight_power=1.0, relevance=relevance, base_steps=1).fit(log)
     np.testing.assert_allclose(fitted.click_shares(log), clicks / np.repeat([700, 500], 2), atol=0.01)
     objective = fitted.ranker_.objective

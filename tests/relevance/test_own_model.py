@@ -176,6 +176,7 @@ def test_it_is_saved_and_read_where_its_kind_is_known(
     np.testing.assert_array_equal(loaded.score(log.features), fitted.score(log.features))
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 @pytest.mark.parametrize("pointwise", [False, True])
 def test_it_is_exported_by_its_own_graph(log: ClickLog, tmp_path: Path, *, pointwise: bool) -> None:
     fitted = ClickBaseline(relevance=Table()).fit(log)

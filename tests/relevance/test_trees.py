@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_to_a_network_that_hardly_saw_any_a_missing_value_is_the_typical_one() -
     np.testing.assert_array_equal(network.score(features[:20]), network.score(filled))
 
 
+@cache
 def _shops(*, queries: int = 400, seed: int = 0) -> JudgedLists:
     """Documents whose relevance is decided by unordered codes, those of the brand far apart, and a little by an age."""
     random = np.random.default_rng(seed)
@@ -147,8 +149,9 @@ def test_a_path_has_few_categorical_features_so_that_trees_stay_small() -> None:
     assert set(forest.features) >= {0, 1, 2}
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 def test_a_ranker_of_categories_is_saved_and_exported(tmp_path: Path) -> None:
-    fitted = LabelBaseline(relevance=CATEGORICAL).fit(_shops())
+    fitted = LabelBaseline(relevance=replace(CATEGORICAL, rounds=6)).fit(_shops(queries=100))
     features = _shops(queries=30, seed=2).features.copy()
     features[:20, 0] = [-1, 0, 1, 5, 2**24 - 1] * 4
     features[20:40, 1] = np.nan
@@ -167,7 +170,7 @@ def test_a_ranker_of_categories_is_saved_and_exported(tmp_path: Path) -> None:
     ("value", "written"), [(0.5, "0.5"), (-1.0, "-1"), (2.0**24, "1.67772e\\+07"), (np.inf, "inf")], ids=str
 )
 def test_what_is_no_category_code_is_refused(value: float, written: str) -> None:
-    lists = _shops()
+    lists = _shops(queries=20)
     features = lists.features.copy()
     features[12, 1] = value
     with pytest.raises(
@@ -207,6 +210,7 @@ def test_early_stopping_keeps_the_best_rounds(small_log: ClickLog) -> None:
     assert len(_forest(fitted).forest) == 5 * (best + 1)
 
 
+@pytest.mark.usefixtures("_operators_read_once")
 def test_an_exported_forest_scores_the_same_with_values_missing(tmp_path: Path) -> None:
     fitted = ClickBaseline(relevance=FEW).fit(small_log())
     features = small_lists().test.features.copy()

@@ -115,13 +115,15 @@ def _climb(
     """Update rows and columns in turn; tables that gain no more are left as they are."""
     rows, columns = rows.copy(), columns.copy()
     reached = log_likelihood(clicks, impressions, rows @ columns)
+    skips = impressions - clicks
     moving = np.arange(len(clicks))
     for _ in range(0, rounds, 10):
-        c, n, a, b = clicks[moving], impressions[moving], rows[moving], columns[moving]
+        c, s, a, b = clicks[moving], skips[moving], rows[moving], columns[moving]
+        c_turned, s_turned = (np.ascontiguousarray(array.swapaxes(1, 2)) for array in (c, s))
         for _ in range(10):
-            a = a * _growth(c, n, a, b)
-            b = b * _growth(*(np.swapaxes(array, 1, 2) for array in (c, n, b, a))).swapaxes(1, 2)
-        now = log_likelihood(c, n, a @ b)
+            a = a * _growth(c, s, a, b)
+            b = b * _growth(c_turned, s_turned, b.swapaxes(1, 2), a.swapaxes(1, 2)).swapaxes(1, 2)
+        now = log_likelihood(c, impressions[moving], a @ b)
         rows[moving], columns[moving] = a, b
         gain = now - reached[moving]
         reached[moving] = now
@@ -131,13 +133,15 @@ def _climb(
     return Factorization(rows, columns, reached)
 
 
-def _growth(clicks: Doubles, impressions: Doubles, rows: Doubles, columns: Doubles) -> Doubles:
+def _growth(clicks: Doubles, skips: Doubles, rows: Doubles, columns: Doubles) -> Doubles:
     """The factor u of each entry of `rows`, see above. The weight of a term is a factor of it, so it cancels."""
-    rates = np.clip(rows @ columns, _SMALLEST, _LARGEST)
+    rates = rows @ columns
+    np.clip(rates, _SMALLEST, _LARGEST, out=rates)
     across = columns.swapaxes(1, 2)
     gained = (clicks / rates) @ across
-    lost = ((impressions - clicks) / (1 - rates)) @ across
-    peak = reduce(np.maximum, np.moveaxis(rates, 2, 0))[:, :, None]  # faster than `max` along a short axis
+    peak = reduce(np.maximum, rates.transpose(2, 0, 1))[:, :, None]  # faster than `max` along a short axis
+    np.subtract(1, rates, out=rates)
+    lost = np.divide(skips, rates, out=rates) @ across
     whole = peak * gained + (1 - peak) * lost
     growth: Doubles = np.divide(gained, whole, out=np.ones_like(whole), where=whole > 0)
     return growth

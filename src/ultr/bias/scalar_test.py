@@ -173,9 +173,9 @@ def _by_halves(halves: Sequence[Callable[..., ScalarTest]], *, level: float, **o
 
     Twice the median of the p-values is a p-value, however they depend on each other (Meinshausen, Meier and Bühlmann,
     p-Values for High-Dimensional Regression, JASA 2009): so each half is tested at half the level, and the middle one
-    of them speaks for all.
+    of them speaks for all. The order is that of scalars, so that only the middle one is asked for its dimension.
     """
-    tests = [half(level=level / 2, power=False, **options).test for half in halves]
+    tests = [half(level=level / 2, power=False, largest=2, **options).test for half in halves]
     order = np.argsort([test.p_values[0] for test in tests if test is not None], kind="stable")
     middle = halves[int(order[len(order) // 2])](level=level / 2, **options)
     assert middle.test is not None, "a test that was run once can be run again"

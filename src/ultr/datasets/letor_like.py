@@ -8,6 +8,7 @@ the factors with the usual ailments of real ones. Nothing here knows of clicks o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -131,6 +132,7 @@ class _Judge:
     thresholds: Doubles
 
     @classmethod
+    @lru_cache(maxsize=8)
     def of(cls, seed: int) -> _Judge:
         random = generator(seed, "letor_like", "judge")
         judge = cls(
@@ -143,9 +145,11 @@ class _Judge:
         )
         # Scales and thresholds come from a draw of their own: those of a split would change with its size.
         reference = _HiddenLists.draw(seed, "reference", queries=REFERENCE_QUERIES)
-        judge = replace(judge, part_weights=PART_WEIGHTS / judge.parts(reference).std(axis=0))
-        seen = judge.relevance(reference) + reference.slips
-        return replace(judge, thresholds=np.quantile(seen, np.cumsum(GRADE_SHARES)[:-1]))
+        parts = judge.parts(reference)
+        part_weights = PART_WEIGHTS / parts.std(axis=0)
+        seen = parts @ part_weights + reference.slips
+        thresholds = np.quantile(seen, np.cumsum(GRADE_SHARES)[:-1])
+        return replace(judge, part_weights=part_weights, thresholds=thresholds)
 
     def parts(self, candidates: _HiddenLists) -> Doubles:
         """The parts of relevance before weighting, float64 [documents, parts]."""

@@ -287,8 +287,8 @@ def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) ->
                 f"{change!r} is no line of TOML such as simulation.impressions=100000 ({error}); text needs quotes"
             ) from error
     try:
-        Spec.model_validate(content)
-        return Spec.model_validate(changed)
+        whole = Spec.model_validate(content)
+        return whole if changed is content else Spec.model_validate(changed)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

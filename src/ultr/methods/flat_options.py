@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any, get_type_hints
 
 from ultr import checks
@@ -12,13 +13,15 @@ from ultr.relevance.kinds import KINDS
 from ultr.relevance.relevance_model import Relevance
 
 RELEVANCE = "relevance"
+_hints = cache(get_type_hints)
+"""Every look compiles the annotations anew, and a spec asks thousands of times."""
 
 
 def types(method: type[Estimator], relevance: str | None = None) -> dict[str, Any]:
     """The type of each option; `relevance` is the name of a kind, by default the method's, and an option like any."""
     found: dict[str, Any] = {}
     for kind, prefix in ((type(usual_relevance(method, relevance)), f"{RELEVANCE}__"), (method, "")):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         names = (field.name for field in fields(kind))
         found |= {name: hints[name] for name in names if f"{prefix}{name}" not in method.without}
     return found | {RELEVANCE: str}
