@@ -68,6 +68,8 @@ BENCHMARKS = (
     Benchmark("growth", ("--rows", *ROWS[:-1]), whole=("--rows", *ROWS), plots="growth.png"),
     Benchmark("examining", ("--shown", "100000", "1000000"), whole=()),
     Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", *SEEDS)),
+    Benchmark("trees", ("--methods", "click", "dla", "vectorization"), whole=()),
+    Benchmark("forest_scoring"),
     Benchmark("quality", TWO_METHODS, whole=SEEDS),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),

@@ -62,8 +62,10 @@ def installed(name: str) -> bool:
     return all(find_spec(package) for package in PACKAGES.get(library(name) or "", ()))
 
 
-def trainer(name: str, arena: Arena, *, seed: int, options: dict[str, Any]) -> Callable[[], Any]:
-    """What trains a ranker, everything imported."""
+def trainer(
+    name: str, arena: Arena, *, seed: int, options: dict[str, Any], validated: bool = True
+) -> Callable[[], Any]:
+    """What trains a ranker, everything imported; one of our methods can be kept from looking at validation lists."""
     for package in PACKAGES.get(library(name) or "", ()):
         import_module(package)
     if name in clax_models.MODELS:
@@ -75,13 +77,13 @@ def trainer(name: str, arena: Arena, *, seed: int, options: dict[str, Any]) -> C
     from ultr.methods.flat_options import estimator
 
     method = estimator(METHODS[name], options | {"seed": seed})
-    return lambda: method.fit(arena.log, validation=arena.validation)
+    return lambda: method.fit(arena.log, validation=arena.validation if validated else None)
 
 
-def show(name: str, folder: Path, *, seed: int, options: dict[str, Any]) -> Showing:
+def show(name: str, folder: Path, *, seed: int, options: dict[str, Any], validated: bool = True) -> Showing:
     """Train, and measure what there is to be measured."""
     arena = Arena.load(folder)
-    train = trainer(name, arena, seed=seed, options=options)
+    train = trainer(name, arena, seed=seed, options=options, validated=validated)
     before, started, spent = memory()["VmHWM"], time.perf_counter(), time.process_time()
     ranker = train()
     seconds, processor, peak = time.perf_counter() - started, time.process_time() - spent, memory()["VmHWM"]
@@ -132,10 +134,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--options", type=json.loads, default={}, help="as JSON")
+    parser.add_argument("--unvalidated", action="store_true", help="train without looking at the validation lists")
     asked = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
-        print("\n" + json.dumps(asdict(show(asked.name, asked.folder, seed=asked.seed, options=asked.options))))
+        found = show(asked.name, asked.folder, seed=asked.seed, options=asked.options, validated=not asked.unvalidated)
+        print("\n" + json.dumps(asdict(found)))
     except UltrError as error:
         raise SystemExit(str(error)) from error
 

@@ -79,11 +79,14 @@ class Ranker:
     name: str
     """As `benchmarks.contender` knows it."""
     options: dict[str, Any] = field(default_factory=dict)
+    validated: bool = True
+    """Whether it looks at the validation lists."""
 
     def train(self, folder: Path, *, seed: int) -> Showing:
         """Train it in a fresh process."""
         command = [sys.executable, "-m", "benchmarks.contender", self.name, str(folder), "--seed", str(seed)]
-        used = run_child([*command, "--options", json.dumps(self.options)], environment=ONE_THREAD)
+        command += ["--options", json.dumps(self.options), *([] if self.validated else ["--unvalidated"])]
+        used = run_child(command, environment=ONE_THREAD)
         return Showing(**json.loads(used.output.splitlines()[-1]))
 
 

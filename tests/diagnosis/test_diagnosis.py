@@ -28,10 +28,27 @@ def test_a_log_with_swaps_and_position_based_clicks_can_be_debiased_with_a_scala
         "position bias": Verdict.GOOD,
     }
     assert "nothing speaks against one number" in found.headline
-    assert found.steps[-2:] == (
+    assert found.steps[-3:] == (
         "train: ultr train vectorization --dimension 3 --log log --out model",
+        "trees: ultr train vectorization --dimension 3 --relevance trees --log log --out forest, if the engine takes "
+        "trees or a feature is a category; ultr compare model forest --log log",
         "compare: ultr train inverse-propensity --log log --out other; ultr compare other model --log log",
     )
+
+
+@pytest.mark.parametrize(("gaps", "named"), [((), None), ((1,), "a feature"), ((0, 1), "2 features")])
+def test_missing_values_ask_for_trees(gaps: tuple[int, ...], named: str | None) -> None:
+    features = np.random.default_rng(0).normal(size=(800, 2))
+    features[::7, list(gaps)] = np.nan
+    found = diagnose(thorough(pages=4_000, features=features), samples=5, draws=19)
+    trained = [step for step in found.steps if step.startswith("train: ")]
+    assert len(trained) == 1
+    assert ("--relevance trees" in trained[0]) == (named is not None)
+    if named is None:
+        assert any(step.startswith("trees: ") for step in found.steps)
+    else:
+        assert trained[0].endswith(f" --out model (trees take the missing values of {named} as they are)")
+        assert not any(step.startswith("trees: ") for step in found.steps)
 
 
 def test_features_that_are_the_position_are_found() -> None:

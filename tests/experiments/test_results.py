@@ -20,9 +20,9 @@ from ultr.pages import Table
 NAN = float("nan")
 
 
-def _line(method: str, label: str, values: dict[tuple[int, int], list[float]]) -> Line:
+def _line(method: str, label: str, values: dict[tuple[int, int], list[float]], **options: object) -> Line:
     """A line with one measure, from the values of each query by seed and fold."""
-    contender = Contender(method=method, label=label)
+    contender = Contender(method=method, label=label, options=options)
     outcomes = []
     for (seed, fold), each in values.items():
         run = Run(Source("letor-like", fold=fold), "trust", Simulation(), contender, "labels", ("nDCG@10",), seed)
@@ -63,7 +63,26 @@ def test_queries_are_averaged_over_seeds_and_joined_over_folds(results: Results)
 
 
 def test_gap_closed_lies_between_click_and_labeled(results: Results) -> None:
-    assert [results.gap_closed(line) for line in results.lines] == [1.0, 0.0, 0.25, 0.5]
+    found = [results.gap_closed(line) for line in results.lines]
+    assert found == [{"mlp": 1.0}, {"mlp": 0.0}, {"mlp": 0.25}, {"mlp": 0.5}]
+
+
+def test_each_kind_of_relevance_model_has_a_gap_of_its_own(results: Results) -> None:
+    # Raw clicks .3 and labels .5 with a network; .25 and .65 with trees.
+    trees = (
+        _line("label", "Labeled, trees", {(0, 1): [0.65, 0.65, NAN, 0.65]}, relevance="trees"),
+        _line("click", "Click, trees", {(0, 1): [0.25, 0.25, NAN, 0.25]}, relevance="trees"),
+    )
+    both = Results("trust", "labels", ("nDCG@10",), (*results.lines, *trees))
+    assert both.gap_closed(results.lines[3]) == {"mlp": 0.5, "trees": 0.375}
+    assert both.gap_closed(trees[0]) == {"mlp": 1.75, "trees": 1.0}
+    row = tables.rows(both)[3]
+    assert (row["gap closed, mlp"], row["gap closed, trees"]) == ("50%", "38%")
+    assert "gap closed" not in row
+    # A kind without labels of its own has no gap, and the other one needs no name.
+    half = Results("trust", "labels", ("nDCG@10",), (*results.lines, trees[1]))
+    assert half.gap_closed(trees[1]) == {"mlp": -0.25}
+    assert tables.rows(half)[3]["gap closed"] == "50%"
 
 
 def test_the_best_baseline_is_neither_ours_nor_knows_labels(results: Results) -> None:
@@ -87,7 +106,7 @@ def test_of_a_measure_that_should_be_low_the_lowest_is_best(results: Results) ->
 
 def test_a_gap_needs_one_click_and_one_labeled(results: Results) -> None:
     twice = Results("trust", "labels", ("nDCG@10",), (*results.lines, replace(results.lines[1])))
-    assert twice.gap_closed(results.lines[3]) is None
+    assert twice.gap_closed(results.lines[3]) == {}
     assert "gap closed" not in tables.rows(twice)[0]
 
 

@@ -54,3 +54,11 @@ def test_a_pair_weighs_what_changing_its_places_changes_in_ndcg() -> None:
 def test_a_list_without_a_gain_adds_nothing() -> None:
     scores = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
     assert lambdarank_loss(scores, torch.zeros(2, 3), mask=torch.ones(2, 3, dtype=torch.bool)).tolist() == [0.0, 0.0]
+
+
+def test_gains_are_given_and_do_not_learn() -> None:
+    scores, gains = (torch.tensor([[1.0, 2.0, 0.5]], requires_grad=True) for _ in range(2))
+    loss = lambdarank_loss(scores, gains, mask=torch.ones(1, 3, dtype=torch.bool)).sum()
+    found = torch.autograd.grad(loss, [scores, gains], allow_unused=True)
+    assert found[0] is not None
+    assert found[1] is None

@@ -74,15 +74,27 @@ class Diagnosis:
         order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
         urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
         steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
-        if self.volume.features:
-            dimension = self.dimension.suggested
-            steps.append(f"train: ultr train vectorization --dimension {dimension} --log {self.source} --out model")
-            if self.linkage.position.connected and self.dimension.scalar.answer != "no":
-                steps.append(
-                    f"compare: ultr train inverse-propensity --log {self.source} --out other; "
-                    f"ultr compare other model --log {self.source}"
-                )
-        return tuple(steps)
+        return tuple(steps + self._commands() if self.volume.features else steps)
+
+    def _commands(self) -> list[str]:
+        """What to train, with a network or with trees, and what to compare it with."""
+        train = f"ultr train vectorization --dimension {self.dimension.suggested}"
+        trees = f"{train} --relevance trees --log {self.source} --out"
+        if gaps := self.volume.features_with_gaps:
+            features = "a feature" if gaps == 1 else f"{gaps} features"
+            commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]
+        else:
+            commands = [
+                f"train: {train} --log {self.source} --out model",
+                f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
+                f"ultr compare model forest --log {self.source}",
+            ]
+        if self.linkage.position.connected and self.dimension.scalar.answer != "no":
+            commands.append(
+                f"compare: ultr train inverse-propensity --log {self.source} --out other; "
+                f"ultr compare other model --log {self.source}"
+            )
+        return commands
 
     def as_json(self) -> dict[str, Any]:
         """Every answer and every number."""

@@ -14,6 +14,7 @@ from ultr.evaluation import gap_closed
 from ultr.experiments.spec import REFERENCES, Choice, Contender
 from ultr.experiments.store import Outcome
 from ultr.metrics import Measure, PairedTest, paired_test
+from ultr.relevance.kinds import KINDS
 
 OURS, LOWER, UPPER = "vectorization", "click", "label"
 
@@ -69,9 +70,13 @@ class Results:
     measures: tuple[str, ...]
     lines: tuple[Line, ...]
 
-    def only(self, method: str) -> Line | None:
-        """The line of a method that learns from everything it can see, if there is only one."""
-        found = [line for line in self.lines if line.contender.method == method and not line.contender.shown_only]
+    def only(self, method: str, kind: str) -> Line | None:
+        """The line of a method with this kind of relevance model that learns from all it can see, if there is one."""
+        found = [
+            line
+            for line in self.lines
+            if (line.contender.method, line.contender.kind, line.contender.shown_only) == (method, kind, False)
+        ]
         return found[0] if len(found) == 1 else None
 
     @property
@@ -90,12 +95,21 @@ class Results:
         sign = 1 if Measure.parse(self.measures[number]).higher_is_better else -1
         return max(lines, key=lambda line: sign * line.mean(number), default=None)
 
-    def gap_closed(self, line: Line) -> float | None:
-        """The share of the way from raw clicks to labels."""
-        lower, upper = self.only(LOWER), self.only(UPPER)
-        if lower is None or upper is None or lower.mean(self.main) == upper.mean(self.main):
-            return None
-        return gap_closed(line.mean(self.main), lower=lower.mean(self.main), upper=upper.mean(self.main))
+    def gap_closed(self, line: Line) -> dict[str, float]:
+        """By kind of relevance model, the share of the way from raw clicks to labels, both learned with that kind."""
+        value = line.mean(self.main)
+        return {kind: gap_closed(value, lower=low, upper=high) for kind, (low, high) in self.bounds.items()}
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """By kind of relevance model, what raw clicks and labels arrive at, where there is one ranker of each."""
+        pairs = {kind: (self.only(LOWER, kind), self.only(UPPER, kind)) for kind in KINDS}
+        means = {
+            kind: (lower.mean(self.main), upper.mean(self.main))
+            for kind, (lower, upper) in pairs.items()
+            if lower is not None and upper is not None
+        }
+        return {kind: (lower, upper) for kind, (lower, upper) in means.items() if lower != upper}
 
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:

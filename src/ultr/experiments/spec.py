@@ -103,6 +103,11 @@ class Contender(_TomlTable):
         """The package besides torch that training needs."""
         return estimator(METHODS[self.method], self.options).library() if self.method in METHODS else None
 
+    @property
+    def kind(self) -> str | None:
+        """The kind of its relevance model; None for a reference, which has none."""
+        return estimator(METHODS[self.method], self.options).relevance.kind if self.method in METHODS else None
+
     def with_shared(self, shared: Options) -> Contender:
         """The same ranker with those of the shared options that it has and does not set itself."""
         if self.method not in METHODS:

@@ -26,8 +26,9 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
         row = {"ranker": line.label}
         for number, measure in enumerate(results.measures):
             row[measure] = _spread(line, number)
-        if (gap := results.gap_closed(line)) is not None:
-            row["gap closed"] = "" if line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
+        for kind, gap in results.gap_closed(line).items():
+            column = "gap closed" if len(results.bounds) == 1 else f"gap closed, {kind}"
+            row[column] = "" if line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
         if results.best_baseline is not None and len(results.lines) > 1:
             row["to best baseline"] = _difference(results, line)
         if beside is not None:

@@ -91,8 +91,10 @@ def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
         "Mean ± standard deviation over seeds; the value of a seed is the mean over the test queries of all folds that "
         f"have a relevant document. All columns but those of measures and seconds are about {measure}."
     )
-    if results.gap_closed(results.lines[0]) is not None:
+    if results.bounds:
         yield "Gap closed: 0 % is training on raw clicks, 100 % on the labels of all candidates."
+    if len(results.bounds) > 1:
+        yield f"Each gap is between two rankers with the same kind of relevance model: {', '.join(results.bounds)}."
     yield (
         "To best baseline: the mean difference over test queries, each averaged over seeds, to the best ranker that is "
         "neither Vectorization nor knows labels, with the p-value of a paired randomisation test."
