@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="resamples for intervals of curves; %(default)s")
     parser.add_argument("--clicks", type=int, nargs="+", default=[1, 10], help="clicks for each list in the control")
     parser.add_argument("--logs", type=Path, metavar="OUT", help="folder for the click logs")
+    parser.add_argument("--trained", type=Path, metavar="OUT", help="folder that keeps what trainings left, to go on")
     parser.add_argument("--figure", type=Path, help="file for the position curves of Expedia")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
@@ -67,7 +68,7 @@ def study(asked: argparse.Namespace) -> list[Measurement]:
             expedia.print_facts(searches)
             expedia.print_beforehand(searches)
         if "rankings" in asked.parts:
-            standings, curves = expedia.train(searches)
+            standings, curves = expedia.train(searches, asked.trained)
             heading("Judged by users who saw random orders, nDCG@10")
             standings.print()
             found += standings.measurements()

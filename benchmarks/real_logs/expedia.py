@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +19,20 @@ from benchmarks.real_logs.reading import BOOKING, ShownLists
 from benchmarks.real_logs.standings import Standings
 from ultr.arrays import Doubles
 from ultr.bias.predictability import position_predictability
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
 from ultr.data.missing_values import in_words, missing_shares
 from ultr.data.totals import Totals
 from ultr.methods import ClickBaseline
 from ultr.methods.estimator import Estimator
+from ultr.metrics import kendall_tau
 from ultr.relevance import Trees
 from ultr.seeding import generator
 
 GROUPS = Groups((1, 2, 4, 10, 16, 22, 36), without=(5, 11, 17, 23))
 """Positions 5, 11, 17 and 23 are advertisements; few lists go beyond 36."""
 ONE_FEATURE = {"prop_location_score2": 1, "prop_review_score": 1, "prop_starrating": 1, "price_usd": -1}
+ORDERED_BY = ("price_usd", "prop_starrating", "prop_review_score", "promotion_flag", "prop_location_score1")
 TRUTH, AS_LOGGED, REPEATS = "random searches", "click rates of the log", "EM, same hotel in several searches"
 OF_RANDOM = "raw clicks of random searches, cross-validated trees"
 DRAWN = ("DLA", "Vectorization d=3", "RegressionEM", "TwoTower, softmax")
@@ -65,19 +69,49 @@ class Searches:
 
 
 def print_facts(searches: Searches) -> None:
-    """How much there is, how users of both kinds differ, and whether features give the position away."""
+    """How much there is, how users of both kinds differ, and whether the random orders are random."""
     printing.heading("The searches")
     rows = []
     for name, part in searches.kinds.items():
-        log, given_away = part.log, position_predictability(part.log)
+        log = part.log
         clicks, bookings = log.clicks.sum(), log.signal(BOOKING).sum()
         counts = (f"{each:,}" for each in (log.lists, len(log.documents), clicks, bookings))
         rows.append([name, *counts, f"{bookings / clicks:.0%}"])
-        rows[-1] += [f"{given_away.r_squared:.3f}", f"{given_away.rank_correlation:.3f}"]
-    header = ["searches in", "searches", "hotels shown", "clicks", "bookings", "clicks that booked"]
-    printing.table([*header, "position explained by features (R²)", "rank correlation"], rows)
+    printing.table(["searches in", "searches", "hotels shown", "clicks", "bookings", "clicks that booked"], rows)
     log = searches.ordered.log
     print(f"\n{in_words(missing_shares(log.features, log.feature_names), len(log.feature_names))}")
+    printing.heading("Does the order follow the features? Kendall's tau with the shown order, standard error")
+    logs = {name: part.log for name, part in searches.kinds.items()}
+    logs["random order, shuffled again"] = shuffled(searches.random.log)
+    taus = {name: _agreements(each) for name, each in logs.items()}
+    rows = [[feature, *(each[feature] for each in taus.values())] for feature in taus["random order, judged by"]]
+    rows.append(
+        [
+            "all, by a linear function: rank correlation",
+            *(f"{position_predictability(each).rank_correlation:+.3f}" for each in logs.values()),
+        ]
+    )
+    printing.table(["feature", *logs], rows)
+
+
+def shuffled(log: ClickLog) -> ClickLog:
+    """The same lists in an order that is random for sure."""
+    places = generator(0, "shuffled").random(len(log.documents))
+    order = np.lexsort((places, ragged.list_numbers(log.offsets)))
+    return replace(log, documents=log.documents[order], clicks=log.clicks[order], pair_clicks=None, signals=())
+
+
+def _agreements(log: ClickLog) -> dict[str, str]:
+    """Kendall's tau of the shown order with that by a feature, its highest value first, averaged over lists."""
+    known = dict(zip(log.feature_names, log.features[log.documents].T.astype(np.float64), strict=True))
+    values = {name: known[name] for name in ORDERED_BY}
+    values["prop_location_score2 is known"] = (~np.isnan(known["prop_location_score2"])).astype(np.float64)
+    found = {}
+    for name, each in values.items():
+        taus = kendall_tau(np.nan_to_num(each), -log.positions.astype(np.float64), log.offsets)
+        taus = taus[~np.isnan(taus)]
+        found[name] = f"{taus.mean():+.3f} ± {taus.std(ddof=1) / np.sqrt(len(taus)):.3f}"
+    return found
 
 
 def print_beforehand(searches: Searches) -> None:
@@ -95,20 +129,34 @@ def print_beforehand(searches: Searches) -> None:
             printing.print_comparison(first, second, log, names=(raw, other))
 
 
-def train(searches: Searches) -> tuple[Standings, dict[str, Doubles]]:
-    """How every ranker stands, and the position curves of those that learned one."""
+def train(searches: Searches, kept: Path | None) -> tuple[Standings, dict[str, Doubles]]:
+    """How every ranker stands, and the position curves of those that learned one.
+
+    With a folder `kept`, what each training left is put there, and not done again if it is there already.
+    """
     log, test = searches.ordered.log, searches.random.log
     found: dict[str, Sequence[Doubles]] = {}
     curves: dict[str, Doubles] = {}
     for name, estimator in searches.estimators().items():
-        rankers = [fit(estimator, log, seed=seed) for seed in searches.seeds]
-        found[name] = [scores(ranker, test) for ranker in rankers]
-        if contenders.learns_bias(estimator):
-            curves[name] = contenders.position_curve(rankers, log)
+        file = None if kept is None else kept / f"{name}.npz"
+        if file is None or not file.is_file():
+            rankers = [fit(estimator, log, seed=seed) for seed in searches.seeds]
+            left = {"scores": np.stack([scores(ranker, test) for ranker in rankers])}
+            if contenders.learns_bias(estimator):
+                left["curve"] = contenders.position_curve(rankers, log)
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                np.savez(file, **left)  # type: ignore[arg-type]
+        else:
+            left = dict(np.load(file))
+        found[name] = list(left["scores"])
+        if "curve" in left:
+            curves[name] = left["curve"]
         print(f"{name}: {short(judge(found[name], test).interval.mean)}", file=sys.stderr, flush=True)
     found[OF_RANDOM] = [_cross_validated(searches, seed) for seed in searches.seeds]
     found |= {name: [each] for name, each in contenders.heuristics(test, ONE_FEATURE).items()}
-    return Standings.of(found, test), curves
+    examination = power_law(searches.exponent(), len(test.position.levels))
+    return Standings.of(found, test, examination=examination), curves
 
 
 def _cross_validated(searches: Searches, seed: int) -> Doubles:

@@ -1,7 +1,9 @@
 """Rankers judged by what users did in searches that were shown in random order.
 
-There, no ranker decided who was seen: a click says less about a hotel at the bottom, but just as little about all
-hotels alike. So the nDCG of the clicks compares rankers fairly, though it is lower than that of relevance would be.
+Where the order is random, no ranker decided who was seen: a click says less about a hotel at the bottom, but just as
+little about all hotels alike. So the nDCG of the clicks compares rankers fairly, though it is lower than that of
+relevance would be. Where the order is not quite random, clicks weighted by the inverse of a known examination do so, at
+the price of more noise.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.signal import CLICK
-from ultr.metrics import Interval, PairedTest, bootstrap_interval, ndcg, paired_test
+from ultr.metrics import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, ndcg, paired_test
 
 CUTOFF = 10
 POWER = 0.8
@@ -55,6 +57,46 @@ def judge(scores: Sequence[Doubles], log: ClickLog, *, signal: str = CLICK) -> J
     """The judgement of a ranker with these scores of the shown documents, one array for each seed."""
     labels = np.minimum(log.signal(signal), 1)
     return Judgement(np.stack([ndcg(each, labels, log.offsets, cutoff=CUTOFF) for each in scores]))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedJudgement:
+    """The discount at which a ranker puts a click, averaged over clicks by their weights."""
+
+    gains: Doubles
+    """[searches], the weighted sum of 1 / log2(rank + 1) of the clicks up to the cutoff, averaged over seeds."""
+    weights: Doubles
+    """[searches], the weight of all clicks."""
+
+    @property
+    def interval(self) -> Interval:
+        """The mean over clicks, and its bootstrap interval over searches."""
+        return bootstrap_ratio(self.gains, self.weights)
+
+    def against(self, other: WeightedJudgement) -> Interval:
+        """The lead over another ranker on the same searches."""
+        return bootstrap_ratio(self.gains - other.gains, self.weights)
+
+
+def judge_weighted(scores: Sequence[Doubles], log: ClickLog, *, examination: Doubles) -> WeightedJudgement:
+    """The judgement by clicks, each weighted by one over the examination [positions] of its position.
+
+    Under the position-based model, E[c / theta_p] is the relevance of a document wherever it stood.
+    """
+    lists = ragged.list_numbers(log.offsets)
+    weights = log.clicks / examination[log.position.values]
+    gains = [weights * click_discounts(each, log.clicks, log.offsets, cutoff=CUTOFF) for each in scores]
+    totals = (np.bincount(lists, each, minlength=log.lists) for each in (np.mean(gains, axis=0), weights))
+    return WeightedJudgement(*(each.astype(np.float64) for each in totals))
+
+
+def click_discounts(scores: Doubles, clicks: Integers, offsets: Integers, *, cutoff: int) -> Doubles:
+    """1 / log2(rank + 1) of each document, 0 beyond the cutoff; of equal scores, clicked documents come last."""
+    order = np.lexsort((clicks, -scores, ragged.list_numbers(offsets)))
+    ranks = ragged.ranks(offsets)
+    discounts = np.zeros(len(scores))
+    discounts[order] = np.where(ranks < cutoff, 1 / np.log2(ranks + 2), 0.0)
+    return discounts
 
 
 def by_chance(log: ClickLog, *, signal: str = CLICK) -> Judgement:

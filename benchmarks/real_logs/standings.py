@@ -9,17 +9,20 @@ import numpy as np
 
 from benchmarks.measurement import Measurement
 from benchmarks.real_logs.contenders import NETWORK, RAW, TREES
-from benchmarks.real_logs.judging import Judgement, by_chance, detectable, judge
+from benchmarks.real_logs.judging import Judgement, WeightedJudgement, by_chance, detectable, judge, judge_weighted
 from benchmarks.real_logs.printing import short, spanned, table
 from benchmarks.real_logs.reading import BOOKING
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.signal import CLICK
-from ultr.metrics import PairedTest
+from ultr.metrics import Interval, PairedTest
 
 CHANCE = "random order, on average"
 SIGNALS = (CLICK, BOOKING)
-HEADER = ("ranker", "clicks", "95 %", "seeds ±", "less raw clicks", "p", "bookings", "95 %", "less raw clicks", "p")
+HEADER = (
+    *("ranker", "clicks", "95 %", "seeds ±", "less raw clicks", "p"),
+    *("clicks, weighted", "less raw clicks", "bookings", "less raw clicks", "p"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +31,24 @@ class Standings:
 
     judged: Mapping[str, Mapping[str, Judgement]]
     """By signal and by the name of the ranker."""
+    weighted: Mapping[str, WeightedJudgement]
+    """By clicks over the examination of their positions."""
 
     @classmethod
-    def of(cls, scores: Mapping[str, Sequence[Doubles]], log: ClickLog) -> Standings:
+    def of(cls, scores: Mapping[str, Sequence[Doubles]], log: ClickLog, *, examination: Doubles) -> Standings:
         """Judge rankers by their scores of the shown documents of a log, one array for each seed."""
         return cls(
             {
                 signal: {name: judge(each, log, signal=signal) for name, each in scores.items()}
                 | {CHANCE: by_chance(log, signal=signal)}
                 for signal in SIGNALS
-            }
+            },
+            {name: judge_weighted(each, log, examination=examination) for name, each in scores.items()},
         )
 
     def against_raw(self, name: str, signal: str) -> PairedTest | None:
-        """The lead over raw clicks by a network, or by trees for what is no network; None for raw clicks themselves."""
-        raw = f"{RAW}, {NETWORK if name.endswith(NETWORK) else TREES}"
+        """The lead over raw clicks; None for raw clicks themselves."""
+        raw = _raw(name)
         return None if name == raw else self.judged[signal][name].against(self.judged[signal][raw])
 
     def detectable(self, signal: str) -> list[float]:
@@ -63,18 +69,17 @@ class Standings:
             )
 
     def _row(self, name: str) -> list[str]:
-        cells = [name]
-        for signal in SIGNALS:
-            judged, lead = self.judged[signal][name], self.against_raw(name, signal)
-            cells += [short(judged.interval.mean), spanned(judged.interval.low, judged.interval.high)]
-            if signal == CLICK:
-                cells.append(short(judged.spread) if len(judged.by_seed) > 1 else "")
-            if lead is None:
-                cells += ["", ""]
-            else:
-                span = spanned(lead.low, lead.high, signed=True)
-                cells += [f"{short(lead.difference, signed=True)} ({span})", f"{lead.p_value:.2f}"]
-        return cells
+        clicks, bookings = (self.judged[signal][name] for signal in SIGNALS)
+        spread = short(clicks.spread) if len(clicks.by_seed) > 1 else ""
+        cells = [name, short(clicks.interval.mean), spanned(clicks.interval.low, clicks.interval.high), spread]
+        cells += _lead(self.against_raw(name, CLICK))
+        weighted = self.weighted.get(name)
+        if weighted is None:
+            cells += ["", ""]
+        else:
+            lead = weighted.against(self.weighted[_raw(name)])
+            cells += [short(weighted.interval.mean), "" if name == _raw(name) else _with_span(lead.mean, lead)]
+        return [*cells, short(bookings.interval.mean), *_lead(self.against_raw(name, BOOKING))]
 
     def measurements(self) -> list[Measurement]:
         """All numbers of the table."""
@@ -89,4 +94,22 @@ class Standings:
             gains = self.detectable(signal)
             words = f"Expedia: gain over raw clicks that {signal}s find with a chance of 80 %"
             found.append(Measurement(words, float(np.median(gains)), "nDCG@10", min(gains), max(gains)))
+        for name, weighted in self.weighted.items():
+            words = f"Expedia, {name}: discount of a click weighted by inverse examination"
+            mean, ahead = weighted.interval, weighted.against(self.weighted[_raw(name)])
+            found.append(Measurement(words, mean.mean, "nDCG@10", mean.low, mean.high))
+            found.append(Measurement(f"{words}, less raw clicks", ahead.mean, "nDCG@10", ahead.low, ahead.high))
         return found
+
+
+def _raw(name: str) -> str:
+    """Raw clicks by the same relevance model: by trees for what is no network."""
+    return f"{RAW}, {NETWORK if name.endswith(NETWORK) else TREES}"
+
+
+def _lead(test: PairedTest | None) -> list[str]:
+    return ["", ""] if test is None else [_with_span(test.difference, test), f"{test.p_value:.2f}"]
+
+
+def _with_span(difference: float, span: PairedTest | Interval) -> str:
+    return f"{short(difference, signed=True)} ({spanned(span.low, span.high, signed=True)})"

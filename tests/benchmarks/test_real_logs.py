@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from benchmarks.real_logs import control, position_curves, trivago
 from benchmarks.real_logs.__main__ import main
-from benchmarks.real_logs.judging import chance_ndcg, detectable, judge
+from benchmarks.real_logs.expedia import shuffled
+from benchmarks.real_logs.judging import chance_ndcg, click_discounts, detectable, judge, judge_weighted
 from benchmarks.real_logs.position_curves import Groups
 from benchmarks.real_logs.reading import EXPEDIA, TRIVAGO, ShownLists, read_expedia, read_trivago
 from benchmarks.real_logs.standings import CHANCE, Standings
@@ -111,7 +112,7 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     log = _log([1, 0, 0, 1], [0, 2, 4], signals={"booking": np.array([0, 0, 0, 1])})
     good, bad = np.array([2.0, 1, 1, 2]), np.array([1.0, 2, 2, 1])
     scores = {"raw clicks, network": [bad], "DLA, network": [good], "raw clicks, trees": [good], "LightGBM": [bad]}
-    standings = Standings.of(scores, log)
+    standings = Standings.of(scores, log, examination=np.array([1.0, 0.5]))
     leads = {name: standings.against_raw(name, "click") for name in scores}
     lost = 1 - 1 / np.log2(3)
     assert leads["raw clicks, network"] is leads["raw clicks, trees"] is None
@@ -119,8 +120,28 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     assert leads["DLA, network"].difference == pytest.approx(lost)
     assert leads["LightGBM"] is not None
     assert leads["LightGBM"].difference == pytest.approx(-lost)
+    # The click of the second search was at position 2, which is examined half as often, so it counts twice.
+    mixed = judge_weighted([np.array([2.0, 1, 2, 1])], log, examination=np.array([1.0, 0.5]))
+    assert mixed.interval.mean == pytest.approx((1 + 2 * (1 - lost)) / 3)
+    assert standings.weighted["DLA, network"].against(standings.weighted["raw clicks, network"]).mean == pytest.approx(
+        lost
+    )
     # One of two searches has a booking; of two hotels, each is first half of the time.
     assert standings.judged["booking"][CHANCE].interval.mean == pytest.approx(1 - lost / 2)
+
+
+def test_a_click_among_equal_scores_is_discounted_as_the_last_of_them() -> None:
+    found = click_discounts(np.array([1.0, 1, 0]), np.array([1, 0, 0]), np.array([0, 3]), cutoff=2)
+    assert found == pytest.approx([1 / np.log2(3), 1, 0])
+
+
+def test_shuffled_lists_keep_their_hotels_and_clicks() -> None:
+    log = _log([1, 0, 0, 1, 0, 0, 0, 1], [0, 4, 8])
+    again = shuffled(log)
+    assert again.documents.tolist() != log.documents.tolist()
+    assert sorted(again.documents[:4]) == [0, 1, 2, 3]
+    assert sorted(again.documents[again.clicks > 0]) == [0, 3, 7]
+    assert again.positions.tolist() == log.positions.tolist()
 
 
 def test_the_detectable_difference_is_found_in_four_of_five_repetitions() -> None:
@@ -269,6 +290,7 @@ def test_the_study_runs_on_some_of_the_real_lists(
     numbers, figure = tmp_path / "numbers.json", tmp_path / "curves.png"
     sizes = ["--seeds", "0", "--hidden", "4", "--steps", "2", "--rounds", "1", "--samples", "5", "--clicks", "1"]
     files = ["--json", str(numbers), "--figure", str(figure), "--logs", str(tmp_path / "logs")]
+    files += ["--trained", str(tmp_path / "trained")]
     monkeypatch.setattr(sys, "argv", ["real_logs", "--data", str(tmp_path), *sizes, *files])
     main()
     printed = capsys.readouterr().out
