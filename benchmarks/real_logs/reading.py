@@ -1,0 +1,120 @@
+"""The raw files of the two logs as click logs.
+
+Expedia (ICDM 2013): one row for each hotel of a search, `random_bool` = 1 where the site showed the hotels in random
+order. trivago (RecSys 2019): one row for each hotel of a result list, with the device. The columns are those of the
+public files, so that the whole of them can be read as well as a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyarrow import ArrowInvalid, csv
+
+from ultr.arrays import Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.errors import DataError
+
+EXPEDIA, TRIVAGO = Path("expedia/searches.csv.gz"), Path("trivago/clickouts.csv.gz")
+AFTERWARDS = ("click_bool", "booking_bool", "gross_bookings_usd")
+"""Columns of Expedia that are known only after the list was shown."""
+NO_FEATURES = (
+    *("srch_id", "date_time", "position", "random_bool", *AFTERWARDS),
+    *("prop_id", "site_id", "srch_destination_id", "visitor_location_country_id", "prop_country_id"),
+)
+"""Columns of Expedia that are not learned from: the display, the outcome, and identifiers, which are no quantities."""
+BOOKING = "booking"
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ShownLists:
+    """A click log whose documents are the rows of a raw file, and columns of that file beside it."""
+
+    log: ClickLog
+    """Every shown hotel is a document of its own, with the features that it had in that search."""
+    columns: Mapping[str, npt.NDArray[Any]]
+    """[documents], one value for each row of `log.features`."""
+
+    def of_rows(self, name: str) -> npt.NDArray[Any]:
+        """A column in the order of the log's shown documents."""
+        return self.columns[name][self.log.documents]
+
+    def identities(self, *names: str) -> Integers:
+        """A number for each shown document, equal where all of these columns are."""
+        joined = np.array([self.of_rows(name).astype(np.str_) for name in names])
+        return np.unique(joined, axis=1, return_inverse=True)[1].ravel()
+
+
+def read_expedia(path: Path, *, pairs: bool = False) -> tuple[ShownLists, ShownLists]:
+    """The searches in the site's order and those in random order, with bookings as a signal."""
+    columns = _read(path, ("srch_id", "prop_id", "position", "random_bool", *AFTERWARDS))
+    names = [name for name in columns if name not in NO_FEATURES and columns[name].dtype.kind in "iuf"]
+    ordered, random = (_rows(columns, columns["random_bool"] == value) for value in (0, 1))
+    if not len(ordered["srch_id"]) or not len(random["srch_id"]):
+        raise DataError(f"{path} needs searches of both kinds, random_bool 0 and 1")
+    parts = [
+        _shown_lists(
+            part, "srch_id", click="click_bool", features=names, signals={BOOKING: "booking_bool"}, pairs=pairs
+        )
+        for part in (ordered, random)
+    ]
+    return parts[0], parts[1]
+
+
+def read_trivago(path: Path) -> ShownLists:
+    """The result lists, with the price as the only feature and the device as a second bias factor."""
+    columns = _read(path, ("serp", "city", "item_id", "device", "position", "price", "click"))
+    return _shown_lists(columns, "serp", click="click", features=["price"], factors=["device"])
+
+
+def _read(path: Path, needed: Sequence[str]) -> Columns:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; give the folder that holds it as --data")
+    missing = csv.ConvertOptions(null_values=["", "NULL"], strings_can_be_null=False)
+    try:
+        table = csv.read_csv(path, convert_options=missing)
+    except ArrowInvalid as error:
+        raise DataError(f"{path} is not a CSV file that can be read: {error}") from error
+    if absent := [name for name in needed if name not in table.column_names]:
+        raise DataError(f"{path} has no column {absent[0]!r}; take the columns of the public file")
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def _rows(columns: Columns, chosen: npt.NDArray[Any]) -> Columns:
+    return {name: values[chosen] for name, values in columns.items()}
+
+
+def _shown_lists(
+    columns: Columns,
+    key: str,
+    *,
+    click: str,
+    features: Sequence[str],
+    factors: Sequence[str] = (),
+    signals: Mapping[str, str] | None = None,
+    pairs: bool = False,
+) -> ShownLists:
+    """The log of some rows, where each value of the column `key` is a list that was shown once."""
+    columns = _rows(columns, np.lexsort((columns["position"], columns[key])))
+    ids, lengths = np.unique(columns[key], return_counts=True)
+    log = ClickLog.of(
+        features=np.stack([columns[name].astype(np.float32) for name in features], axis=1),
+        feature_names=features,
+        documents=np.arange(len(columns[key])),
+        offsets=ragged.from_lengths(lengths),
+        positions=columns["position"],
+        clicks=columns[click],
+        queries=ids.tolist(),
+        signals={name: columns[column] for name, column in (signals or {}).items()},
+        pairs=pairs,
+        **{name: columns[name] for name in factors},
+    )
+    return ShownLists(log, columns)
