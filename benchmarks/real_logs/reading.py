@@ -105,6 +105,7 @@ def _shown_lists(
     """The log of some rows, where each value of the column `key` is a list that was shown once."""
     columns = _rows(columns, np.lexsort((columns["position"], columns[key])))
     ids, lengths = np.unique(columns[key], return_counts=True)
+    others: dict[str, Any] = {name: columns[name] for name in factors}
     log = ClickLog.of(
         features=np.stack([columns[name].astype(np.float32) for name in features], axis=1),
         feature_names=features,
@@ -115,6 +116,6 @@ def _shown_lists(
         queries=ids.tolist(),
         signals={name: columns[column] for name, column in (signals or {}).items()},
         pairs=pairs,
-        **{name: columns[name] for name in factors},
+        **others,
     )
     return ShownLists(log, columns)

@@ -124,6 +124,24 @@ def shown_and_clicked(shown: str, clicks: str) -> None:
     Path(clicks).write_text("\n".join(["search,page,sku,at", *clicked, *clicked[:3], "0,1,99,0", "1,2,99,1", ""]))
 
 
+def days(*files: str) -> None:
+    """Logs of days that follow each other, with prices that change."""
+    for day, file in enumerate(files):
+        page, place = np.repeat(np.arange(300), 3), np.tile(np.arange(3), 300)
+        document = (page + place) % 5
+        table = {
+            "impression": [f"{day}-{number}" for number in page],
+            "query": page % 11,
+            "document": document,
+            "position": place + 1,
+            "click": (page * (place + 2) % 7 == 0).astype(int),
+            "day": [f"2024-01-0{1 + day}"] * 900,
+            "device": np.where(page % 3 == 0, "phone", "desk"),
+            "price": document + 0.5 * day,
+        }
+        parquet.write_table(pa.table(table), file)
+
+
 def clickouts(file: str) -> None:
     """Sessions of hotel searches, a row for each action."""
     lines = [

@@ -52,7 +52,7 @@ def test_queries_and_events_become_a_log(tmp_path: Path) -> None:
     assert log.impressions.tolist() == [2, 1]
     assert log.clicks.tolist() == [1, 0, 0, 0, 1]
     assert log.factors[1].levels == ("app", "shop")
-    assert prepared.summary.clicks_elsewhere == 1
+    assert prepared.summary.elsewhere == {"click": 1}
 
 
 def test_a_query_without_hits_is_a_page_without_a_document(tmp_path: Path) -> None:
