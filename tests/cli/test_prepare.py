@@ -39,17 +39,18 @@ def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
     out = tmp_path / "log"
     text = ultr("prepare", tmp_path / "raw.parquet", "--features", "bm25,gap*", "--out", out).stdout
     assert (
-        "missing values in 7 of 8 features: gap 2 (60.0%), gap 5 (60.0%), gap 1 (40.0%), gap 4 (40.0%), gap 0 (20.0%) "
-        "and 2 more; networks take the median (and an indicator, if enough were missing in training), "
+        "missing values in 8 of 8 features: gap 2 (66.7%), gap 5 (66.7%), gap 1 (50.0%), gap 4 (50.0%), gap 0 (33.3%) "
+        "and 3 more; networks take the median (and an indicator, if enough were missing in training), "
         "trees take them as they are\n"
-        "1 documents have a feature in some of their rows only; it counts for all rows\n"
+        "1 times a document was shown with features that had changed; each set of features counts as a document of its "
+        "own\n"
     ) in text
     train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2]
     warned = ultr(*train, "--set", "hidden=4", "--out", tmp_path / "network").stderr
-    assert "ultr: missing values in 7 of 8 features: gap 2 (60.0%)" in warned
+    assert "ultr: missing values in 8 of 8 features: gap 2 (66.7%)" in warned
     assert "missing" not in ultr(*train, "--relevance", "trees", "--out", tmp_path / "trees").stderr
     vectors = ["train", "vectorization", *train[2:], "--relevance", "trees", "--set", "vector_steps=2"]
-    assert "missing values in 7 of 8 features" in ultr(*vectors, "--out", tmp_path / "vectors").stderr
+    assert "missing values in 8 of 8 features" in ultr(*vectors, "--out", tmp_path / "vectors").stderr
 
 
 def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> None:
