@@ -220,8 +220,10 @@ def test_json_may_be_one_array_and_change_late(expected: str, tmp_path: Path) ->
 
 
 def test_the_name_of_a_file_is_no_pattern(expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, content in {"log [1].csv": GOOD_CSV, "log*.csv": GOOD_CSV, "log 1.csv": "query\na\n"}.items():
+    names = {"log [1].csv": GOOD_CSV, "log*.csv": GOOD_CSV, "log?.csv": GOOD_CSV, "log 1.csv": "query\na\n"}
+    for name, content in {**names, "log2.csv": "query\na\n"}.items():
         (tmp_path / name).write_text(content)
+    assert read_log(tmp_path / "log?.csv").fingerprint() == expected
     assert read_log(tmp_path / "log [1].csv").fingerprint() == expected
     assert read_log(tmp_path / "log*.csv").fingerprint() == expected
     monkeypatch.setenv("HOME", str(tmp_path))
