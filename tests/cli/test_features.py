@@ -77,8 +77,8 @@ def test_the_screen_says_what_a_file_takes(log: Path, tmp_path: Path) -> None:
     ultr("train", "click", "--log", log, "--validate", "none", "--set", "hidden=8", "--steps", 5, "--out", network)
     share = np.isnan(ClickLog.load(log).features[:, 1]).mean()
     said = ultr("export", network).stdout
-    assert "counts as its typical value in the training data, with an indicator where" in said
-    assert f"missing in training: price ({share:.1%}); a service refuses it of the others by default" in said
+    assert "counts as its typical value in the training data; the network also knows that it is missing" in said
+    assert f"missing in training: price ({share:.1%}); a service refuses other gaps by default" in said
     assert "taken as codes, the places of values on the card of the file: brand (3 values)" in said
     ultr("train", "click", "--log", log, "--validate", "none", "--relevance", "trees", "--steps", 2, "--out", trees)
     file = tmp_path / "trees.lightgbm.txt"

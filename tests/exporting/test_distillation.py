@@ -56,6 +56,28 @@ def test_a_forest_orders_as_the_network_does(network: Vectorization, small: Spli
     assert np.nanmean(kendall_tau(scores, others, lists.offsets)) > tau
 
 
+@pytest.mark.filterwarnings("ignore::ultr.errors.UltrWarning")
+def test_a_forest_learns_categories_and_what_is_missing_from_a_network_that_knows_them() -> None:
+    random = np.random.default_rng(0)
+    brand, price = random.integers(4, size=1800), random.normal(size=1800)
+    gap = random.random(1800) < 0.3
+    log = ClickLog.of(
+        features=np.column_stack([brand, np.where(gap, np.nan, price)]),
+        documents=np.arange(1800),
+        offsets=np.arange(0, 1801, 6),
+        clicks=random.random(1800) < np.array([0.2, 0.6, 0.1, 0.5])[brand] + 0.3 * gap,
+        feature_names=["brand", "price"],
+        categories={"brand": ("a", "b", "c", "d")},
+    )
+    network = ClickBaseline(relevance=MLP(hidden=(8,), steps=200)).fit(log).ranker_
+    forest = distil(network, log, relevance=replace(SMALL, rounds=60)).ranker
+    assert forest.categories == network.categories
+    documents = np.array([[code, value] for code in (0, 1, 2, 3) for value in (0.0, np.nan)])
+    taught, wanted = (each.score(documents) - each.score(documents).mean() for each in (forest, network))
+    assert np.corrcoef(taught, wanted)[0, 1] > 0.99
+    assert (taught.reshape(4, 2)[:, 1] > taught.reshape(4, 2)[:, 0]).all()
+
+
 def test_what_all_documents_of_a_list_have_in_common_is_not_learned(
     network: Vectorization, small: Splits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

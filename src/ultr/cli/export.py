@@ -113,11 +113,7 @@ def export(
             origin = Origin(command=shlex.join(["ultr", *sys.argv[1:]]))
             taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
         return
-    lists = (
-        None
-        if data is None
-        else options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories)
-    )
+    lists = None if data is None else _read(data, part, fold, ranker)
     file = _beside(model, "onnx") if out is None else out
     written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
     where = "training lists" if data is None else options.name_of_part(data, part)
@@ -126,6 +122,11 @@ def export(
     else:
         trees = ranker.model.by_name["relevance"].takes_missing
         _print(written, file, where, by_clicks=data is None and ranker.method != "label", trees=trees)
+
+
+def _read(data: str, part: str, fold: int, ranker: Ranker) -> JudgedLists:
+    """Judged lists with the features and the codes of a ranker."""
+    return options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories)
 
 
 def _beside(model: Path, ending: str) -> Path:
@@ -168,13 +169,10 @@ def _distil(
     if log is not None:
         source, where = ClickLog.load(log).with_categories(ranker.categories, what=str(log)), str(log)
     elif data is not None:
-        source = options.read_part(data, "train", fold=fold, names=ranker.feature_names, categories=ranker.categories)
+        source = _read(data, "train", fold, ranker)
         where, by_clicks = options.name_of_part(data, "train"), False
     if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
-        lists, by_clicks = (
-            options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories),
-            False,
-        )
+        lists, by_clicks = _read(data, part, fold, ranker), False
     made = distil(ranker, source, lists=lists, relevance=trees, progress=True)
     others = "others" if lists is None else options.name_of_part(str(data), part)
     return Taught(made, where, others, by_clicks=by_clicks)
@@ -268,11 +266,11 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: b
     )
     how = "goes where the trees learned to send it" if trees else "counts as its typical value in the training data"
     if not trees and any(FEWEST_TO_INDICATE <= share <= 1 - FEWEST_TO_INDICATE for share in card.missing.values()):
-        how += ", with an indicator where it was missing in 1 to 99 % of it"
+        how += "; the network also knows that it is missing where 1 to 99 % of the training documents miss it"
     typer.echo(f"a missing feature (NaN) {how}")
     if card.missing:
         missing = listed([f"{name} ({share:.1%})" for name, share in card.missing.items()], most=5)
-        typer.echo(f"missing in training: {missing}; a service refuses it of the others by default")
+        typer.echo(f"missing in training: {missing}; a service refuses other gaps by default")
     if card.categories:
         values = listed([f"{name} ({len(values):,} values)" for name, values in card.categories.items()], most=5)
         typer.echo(f"taken as codes, the places of values on the card of the file: {values}")

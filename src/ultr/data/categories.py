@@ -19,6 +19,8 @@ Categories: TypeAlias = Mapping[str, tuple[str, ...]]
 """The values of each categorical feature by its name; the code of a value is its place."""
 OTHER = "other"
 """The value that stands for rare ones, and for those that were never seen."""
+UNSEEN = -1
+"""A code that is that of no value."""
 
 
 def category_columns(names: Sequence[str], categories: Categories) -> dict[int, tuple[str, ...]]:
@@ -33,10 +35,6 @@ def category_columns(names: Sequence[str], categories: Categories) -> dict[int, 
 def unseen_code(values: Sequence[str]) -> float:
     """The code of a value that is not among these: that of `other`, else NaN, as if it were missing."""
     return float(values.index(OTHER)) if OTHER in values else float("nan")
-
-
-UNSEEN = -1
-"""A code that is that of no value."""
 
 
 def encode(column: pyarrow.ChunkedArray, values: Sequence[str]) -> tuple[Floats, Counter[str]]:
