@@ -1,8 +1,10 @@
 """How fast a raw log is collapsed: `python -m benchmarks.prepare [--rows 1000000 ...] [--memory 4GB] [--features 8]`.
 
 Writes a log of so many rows as Parquet, ten documents a page, prepares it in a fresh process and prints a table: time,
-rows a second, the peak of resident memory, what lay on disk on the way, and how many impressions there are for each
-list that is left. Queries are texts that follow Zipf's law, each has a few rankings, one of them common, the device is
+the processor time of plain SQL that does the same in another process, the peak of resident memory, what lay on disk on
+the way, and how many impressions there are for each list that is left. The SQL finds the pages without a fault, the
+lists that they show, their clicks, and the features of each document, and writes all of it; it keeps no account of what
+it leaves out. Queries are texts that follow Zipf's law, each has a few rankings, one of them common, the device is
 a bias factor, and one row in a thousand has a fault. With `--second-table`, the features come from a table beside it.
 """
 
@@ -47,9 +49,38 @@ summary = prepared.summary
 print(spent, used.ru_utime + used.ru_stime, peak, summary.rows.aside, summary.collapse_ratio, prepared.log.lists)
 print(prepared.log.fingerprint())
 """
+_PLAIN = """
+import resource, sys
+import duckdb
+
+source, out, memory, *features = sys.argv[1:]
+base = duckdb.connect(f"{out}.duckdb", config={"memory_limit": memory, "preserve_insertion_order": "false"})
+base.execute("SET enable_progress_bar = false")
+sums = ", ".join(f"min({name}) AS {name}, max({name}) AS most_{name}" for name in features)
+for query in (
+    f'''CREATE TEMP TABLE pages AS SELECT impression_id AS page, min(query) AS query, max(query) AS last,
+        count(*) AS length, min(position) AS top, sum(hash(position, doc_id, device) & 68719476735)::BIGINT AS one,
+        sum((hash(position, doc_id, device) >> 28) & 68719476735)::BIGINT AS two FROM '{source}' GROUP BY ALL''',
+    '''CREATE TEMP TABLE lists AS SELECT query, one, two, length, min(page) AS list, count(*) AS impressions
+        FROM pages WHERE top >= 1 AND query = last GROUP BY ALL''',
+    f'''CREATE TEMP TABLE shown AS SELECT l.list, l.impressions, r.query, r.doc_id, r.position, r.device,
+        sum((r.click > 0)::INT) AS clicks, sum(r.click) AS events
+        FROM '{source}' r JOIN pages p ON r.impression_id = p.page JOIN lists l
+        ON l.query = p.query AND l.one = p.one AND l.two = p.two AND l.length = p.length GROUP BY ALL''',
+    f'''CREATE TEMP TABLE documents AS SELECT *, row_number() OVER (ORDER BY query, doc_id) AS row
+        FROM (SELECT query, doc_id, {sums} FROM '{source}' GROUP BY query, doc_id)''',
+    f'''COPY (SELECT s.list, s.impressions, d.row, s.position, s.device, s.clicks, s.events FROM shown s
+        JOIN documents d ON d.query = s.query AND d.doc_id = s.doc_id ORDER BY s.list, s.position)
+        TO '{out}.shown.parquet' ''',
+    f"COPY (SELECT * FROM documents ORDER BY row) TO '{out}.documents.parquet'",
+):
+    base.execute(query)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_utime + used.ru_stime)
+"""
 HEADER = (
-    "|        rows | log, GB | seconds | CPU seconds | rows a second | peak memory, GB | on disk, GB | put aside "
-    "| lists | impressions a list |\n|---|---|---|---|---|---|---|---|---|---|"
+    "|        rows | log, GB | seconds | CPU seconds | of plain SQL | ratio | peak memory, GB | on disk, GB "
+    "| put aside | lists | impressions a list |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -61,6 +92,8 @@ class Result:
     size: int
     seconds: float
     processor: float
+    plain: float
+    """Processor time of plain SQL."""
     peak: int
     disk: int
     aside: int
@@ -71,8 +104,8 @@ class Result:
     def __str__(self) -> str:
         return (
             f"| {self.rows:>11,} | {self.size / 1e9:.2f} | {self.seconds:.1f} | {self.processor:.1f} "
-            f"| {self.rows / self.seconds:,.0f} | {self.peak / 1e9:.2f} | {self.disk / 1e9:.2f} | {self.aside:,} "
-            f"| {self.lists:,} | {self.ratio:.2f} |"
+            f"| {self.plain:.1f} | {self.processor / self.plain:.2f} | {self.peak / 1e9:.2f} | {self.disk / 1e9:.2f} "
+            f"| {self.aside:,} | {self.lists:,} | {self.ratio:.2f} |"
         )
 
     def measurements(self) -> list[Measurement]:
@@ -81,7 +114,10 @@ class Result:
         return [
             Measurement(f"{what}, time", self.seconds, "s"),
             Measurement(f"{what}, processor time", self.processor, "s"),
-            Measurement(f"{what}, rate", self.rows / self.seconds, "rows/s", headline=True),
+            Measurement(f"{what}, rate", self.rows / self.seconds, "rows/s"),
+            Measurement(
+                f"{what}, processor time over that of plain SQL", self.processor / self.plain, "", headline=True
+            ),
             Measurement(f"{what}, peak memory", self.peak / 1e6, "MB", headline=True),
             Measurement(f"{what}, largest size of files on the way", self.disk / 1e6, "MB"),
         ]
@@ -167,12 +203,18 @@ def measure(
         printed = child.communicate()[0]
         if child.returncode:
             raise SystemExit(child.returncode)
+        plain = 1.0
+        if not second_table:
+            arguments = [source, Path(folder) / "plain", memory, *names]
+            command = [sys.executable, "-c", _PLAIN, *map(str, arguments)]
+            plain = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         seconds, processor, peak, aside, ratio, lists, fingerprint = printed.split()
         return Result(
             rows,
             _size(folder, "*.parquet"),
             float(seconds),
             float(processor),
+            plain,
             int(peak),
             disk,
             int(aside),

@@ -53,6 +53,12 @@ def test_a_large_log_of_many_queries_is_enough(volume: Volume) -> None:
         ({"empty_pages": 0}, Verdict.CAREFUL, "no page is without a click"),
         ({"put_aside": {"no query": 30_000}}, Verdict.CAREFUL, "7.5% of the raw rows were put aside"),
         (
+            {"clicks": 20_000, "robot_pages": 30, "robot_clicks": 201},
+            Verdict.CAREFUL,
+            "30 pages look like a robot's, with 1.0% of the clicks",
+        ),
+        ({"clicks": 20_000, "robot_pages": 30, "robot_clicks": 200}, Verdict.GOOD, ""),
+        (
             {"short_pages": 100, "short_end_rate": 0.97, "short_end_expected": 0.2},
             Verdict.BAD,
             "only down to their last click",

@@ -248,6 +248,17 @@ def test_impressions_may_be_numbered_by_hashes_of_64_bits() -> None:
     assert read_log(frame(GOOD).set_column(0, "impression", hashes)).impressions.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize(("largest", "refused"), [(2.0**53, True), (2.0**53 - 1, False)])
+def test_ids_that_floats_have_rounded_are_refused(largest: float, refused: bool) -> None:  # noqa: FBT001
+    ids = pyarrow.array([largest if row["impression"] == 1 else float(row["impression"]) for row in GOOD])
+    table = frame(GOOD).set_column(0, "impression", ids)
+    if not refused:
+        assert read_log(table).impressions.sum() == 3
+        return
+    with pytest.raises(DataError, match=r"column 'impression' of .* holds ids as floats of 2\^53 and more"):
+        read_log(table)
+
+
 def test_features_come_from_columns_of_the_log(tmp_path: Path) -> None:
     prepared = prepare(with_features(GOOD), tmp_path / "log", features=["bm*"])
     assert prepared.log.feature_names == ("bm25",)

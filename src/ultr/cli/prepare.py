@@ -49,10 +49,11 @@ def prepare(
     Example: `ultr prepare log.parquet --query qid --factor device --features 'bm25_*' --out log`
     """
     from ultr.preparation import prepare as prepare_log
+    from ultr.preparation.sources import name_of
 
     asked = _asked(given)
     told = None if json else lambda line: typer.echo(f"{line}\n")
-    with output.status(f"reading {log}"):
+    with output.status(f"reading {name_of(log)}"):
         prepared = prepare_log(log, out, overwrite=overwrite, append=append, last=last, told=told, **asked)
     folder = out or append
     assert folder is not None, "prepare has refused it"

@@ -20,6 +20,8 @@ TOO_FEW_CLICKS = 1_000
 FEW_CLICKS = 10_000
 FEW_QUERIES = 100
 MUCH_OF_ONE_QUERY = 0.2
+MUCH_OF_ROBOTS = 0.01
+"""Share of the clicks from which on those of robots matter."""
 MUCH_ASIDE = 0.05
 ENDS_IN_CLICKS = 0.9
 """Share of the shorter lists that end in a click from which on they were cut there."""
@@ -62,10 +64,15 @@ class Volume:
     """Raw rows that were read."""
     put_aside: Mapping[str, int] | None
     """Raw rows that were put aside, by reason."""
+    robot_pages: int
+    """Pages that look like a robot's and are in the log."""
+    robot_clicks: int
+    """Clicks on them."""
 
     @classmethod
     def of(cls, log: ClickLog, summary: Summary | None = None) -> Volume:
         """The volume of a log, and of what was read to prepare it."""
+        robots = None if summary is None or summary.robots is None or summary.robots.dropped else summary.robots
         pages = int(log.impressions.sum())
         longest = int(log.lengths.max(initial=0))
         short = (log.lengths < longest) & (log.lengths > 0)
@@ -90,6 +97,8 @@ class Volume:
             empty_pages=None if summary is None else summary.empty_pages,
             rows=None if summary is None else summary.rows.read,
             put_aside=None if summary is None else {each.reason: each.rows for each in summary.reasons},
+            robot_pages=0 if robots is None else robots.pages,
+            robot_clicks=0 if robots is None else robots.clicks,
         )
 
     @property
@@ -137,6 +146,13 @@ class Volume:
                 f"documents, {self.short_end_rate:.0%} end in one, where {self.short_end_expected:.0%} are to be "
                 "expected",
                 "log every document that was shown, clicked or not",
+            ),
+            (
+                Verdict.CAREFUL,
+                self.robot_clicks > MUCH_OF_ROBOTS * self.clicks,
+                f"{self.robot_pages:,} pages look like a robot's, with {self.robot_clicks / max(self.clicks, 1):.1%} "
+                "of the clicks",
+                "prepare the log again with --drop-robots",
             ),
             (
                 Verdict.CAREFUL,

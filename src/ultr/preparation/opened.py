@@ -37,7 +37,7 @@ def open_log(engine: Engine, log: object, options: Options) -> Opened:
     """A log with its events, if they are in a table of their own."""
     name = name_of(log)
     if options.ubi:
-        ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options))
+        ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options), offset=options.page_offset)
         return Opened(
             ubi.table,
             name,

@@ -40,6 +40,9 @@ class Options(Columns):
     """Column of the events for one of the log as COLUMN=COLUMN OF THE EVENTS, where the names differ."""
     window: float = 1800.0
     """Seconds after a page in which an event without an impression may belong to it."""
+    page_offset: str | None = None
+    """Attribute of UBI queries with the number of results before the first of a page; without it, the ordinals of
+    events tell."""
     periods: int | str = 10
     """Parts that the time is cut into, with about as many pages each; or day, which a log needs that is to grow."""
     rare: int = 100

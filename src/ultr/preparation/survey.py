@@ -82,6 +82,7 @@ def survey(
     if not opened.cheap:
         used = dict.fromkeys([*columns.used(), *columns.features])
         table = engine.keep("log", table.select(*used))
+    _check_ids(engine, table, columns, what)
     kinds = Kinds(
         factors=factor_columns(engine, table, columns.factors, known=edges),
         features=features,
@@ -112,6 +113,21 @@ def survey(
         hints=_hints(opened.table, columns),
         opened=opened,
     )
+
+
+def _check_ids(engine: Engine, table: Any, columns: Columns, what: str) -> None:
+    """Raise a `DataError` for ids that were rounded: floats cannot tell whole numbers from 2^53 on apart."""
+    names = [*columns.impression, str(columns.query), str(columns.document)]
+    floats = [name for name in dict.fromkeys(names) if table[name].type().is_floating()]
+    if not floats:
+        return
+    largest = engine.row(table.aggregate([table[name].abs().max().name(f"n{i}") for i, name in enumerate(floats)]))
+    for i, name in enumerate(floats):
+        if (largest[f"n{i}"] or 0) >= 2**53:
+            raise DataError(
+                f"column {name!r} of {what} holds ids as floats of 2^53 and more, which are rounded; "
+                "give them as integers or text"
+            )
 
 
 def _null_is_no_click(engine: Engine, table: Any, layout: RowFormat) -> bool:
