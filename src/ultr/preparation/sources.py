@@ -49,7 +49,9 @@ def is_columnar(log: object) -> bool:
     if not isinstance(log, str | Path) or "?table=" in str(log):
         return True
     text = str(log)
-    return not text.startswith(_DATABASE) and Path(text).exists() and _format(files_of(text)[0]) == PARQUET
+    if text.startswith((_SQL, _DATABASE)) or "://" in text:
+        return False
+    return Path(text).exists() and _format(files_of(text)[0]) == PARQUET
 
 
 def open_table(engine: Engine, log: object) -> Any:
