@@ -40,7 +40,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=Sizes.steps, help="steps of networks; %(default)s")
     parser.add_argument("--rounds", type=int, default=Sizes.rounds, help="rounds of trees; %(default)s")
     parser.add_argument("--samples", type=int, default=1000, help="resamples for intervals of curves; %(default)s")
-    parser.add_argument("--clicks", type=int, nargs="+", default=[1, 10], help="clicks for each list in the control")
+    parser.add_argument(
+        "--clicks", type=int, nargs="+", default=[1, 10, 100], help="clicks for each list in the control"
+    )
     parser.add_argument("--logs", type=Path, metavar="OUT", help="folder for the click logs")
     parser.add_argument("--trained", type=Path, metavar="OUT", help="folder that keeps what trainings left, to go on")
     parser.add_argument("--figure", type=Path, help="file for the position curves of Expedia")

@@ -88,13 +88,15 @@ def softmax(logits: Doubles, offsets: Integers) -> Doubles:
 def expected_ndcg(ranking: Doubles, chances: Doubles, offsets: Integers, *, cutoff: int) -> Doubles:
     """The mean nDCG of one click that document i gets with chance q_i: sum of q_i / log2(rank_i + 1) up to the cutoff.
 
-    Of documents with equal scores, the less likely one is counted first.
+    Documents with equal scores share the mean of their discounts, as if their order were drawn.
     """
-    lists = ragged.list_numbers(offsets)
-    order = np.lexsort((chances, -ranking, lists))
-    places = ragged.ranks(offsets)
-    gains = np.where(places < cutoff, chances[order] / np.log2(places + 2), 0.0)
-    return np.bincount(lists, gains, minlength=len(offsets) - 1).astype(np.float64)
+    lists, ranks = ragged.list_numbers(offsets), ragged.ranks(offsets)
+    order = np.lexsort((-ranking, lists))
+    discounts = np.where(ranks < cutoff, 1 / np.log2(ranks + 2), 0.0)
+    begins = (np.diff(ranking[order], prepend=np.nan) != 0) | (ranks == 0)
+    ties = np.cumsum(begins) - 1
+    shared = (np.bincount(ties, discounts) / np.bincount(ties))[ties]
+    return np.bincount(lists, chances[order] * shared, minlength=len(offsets) - 1).astype(np.float64)
 
 
 def draw_clicks(chances: Doubles, offsets: Integers, impressions: int, *, seed: int) -> Integers:

@@ -36,6 +36,9 @@ ORDERED_BY = ("price_usd", "prop_starrating", "prop_review_score", "promotion_fl
 TRUTH, AS_LOGGED, REPEATS = "random searches", "click rates of the log", "EM, same hotel in several searches"
 OF_RANDOM = "raw clicks of random searches, cross-validated trees"
 DRAWN = ("DLA", "Vectorization d=3", "RegressionEM", "TwoTower, softmax")
+IMITATION = "the site's order without users"
+IMPRESSIONS = 1_000
+"""Impressions of a list whose clicks are computed, not counted."""
 FOLDS = 5
 
 
@@ -135,20 +138,15 @@ def train(searches: Searches, kept: Path | None) -> tuple[Standings, dict[str, D
     With a folder `kept`, what each training left is put there, and not done again if it is there already.
     """
     log, test = searches.ordered.log, searches.random.log
+    estimators = searches.estimators()
+    logs = dict.fromkeys(estimators, log)
+    for kind in (NETWORK, TREES):
+        estimators[f"{IMITATION}, {kind}"] = estimators[f"{RAW}, {kind}"]
+        logs[f"{IMITATION}, {kind}"] = without_users(log)
     found: dict[str, Sequence[Doubles]] = {}
     curves: dict[str, Doubles] = {}
-    for name, estimator in searches.estimators().items():
-        file = None if kept is None else kept / f"{name}.npz"
-        if file is None or not file.is_file():
-            rankers = [fit(estimator, log, seed=seed) for seed in searches.seeds]
-            left = {"scores": np.stack([scores(ranker, test) for ranker in rankers])}
-            if contenders.learns_bias(estimator):
-                left["curve"] = contenders.position_curve(rankers, log)
-            if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                np.savez(file, **left)  # type: ignore[arg-type]
-        else:
-            left = dict(np.load(file))
+    for name, estimator in estimators.items():
+        left = _trained(estimator, logs[name], searches, None if kept is None else kept / f"{name}.npz")
         found[name] = list(left["scores"])
         if "curve" in left:
             curves[name] = left["curve"]
@@ -157,6 +155,32 @@ def train(searches: Searches, kept: Path | None) -> tuple[Standings, dict[str, D
     found |= {name: [each] for name, each in contenders.heuristics(test, ONE_FEATURE).items()}
     examination = power_law(searches.exponent(), len(test.position.levels))
     return Standings.of(found, test, examination=examination), curves
+
+
+def _trained(estimator: Estimator, log: ClickLog, searches: Searches, file: Path | None) -> dict[str, Doubles]:
+    """The scores of the random searches [seeds, shown documents] and, if it was learned, the position curve."""
+    if file is not None and file.is_file():
+        return dict(np.load(file))
+    rankers = [fit(estimator, log, seed=seed) for seed in searches.seeds]
+    left = {"scores": np.stack([scores(ranker, searches.random.log) for ranker in rankers])}
+    if contenders.learns_bias(estimator):
+        left["curve"] = contenders.position_curve(rankers, log)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, **left)  # type: ignore[arg-type]
+    return left
+
+
+def without_users(log: ClickLog) -> ClickLog:
+    """The lists with clicks that follow the position alone, by the power law of the log's click rates.
+
+    All that can be learned from it is the order in which the site shows hotels.
+    """
+    curve = power_law(exponent(log.totals(log.position)), len(log.position.levels))[log.position.values]
+    lists = ragged.list_numbers(log.offsets)
+    shares = curve / np.bincount(lists, curve)[lists]
+    clicks, impressions = np.rint(IMPRESSIONS * shares).astype(np.int64), np.full(log.lists, IMPRESSIONS)
+    return replace(log, clicks=clicks, impressions=impressions, pair_clicks=None, signals=())
 
 
 def _cross_validated(searches: Searches, seed: int) -> Doubles:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.real_logs import control, position_curves, trivago
 from benchmarks.real_logs.__main__ import main
-from benchmarks.real_logs.expedia import shuffled
+from benchmarks.real_logs.expedia import shuffled, without_users
 from benchmarks.real_logs.judging import chance_ndcg, click_discounts, detectable, judge, judge_weighted
 from benchmarks.real_logs.position_curves import Groups
 from benchmarks.real_logs.reading import EXPEDIA, TRIVAGO, ShownLists, read_expedia, read_trivago
@@ -144,6 +144,12 @@ def test_shuffled_lists_keep_their_hotels_and_clicks() -> None:
     assert again.positions.tolist() == log.positions.tolist()
 
 
+def test_clicks_without_users_follow_the_position_alone() -> None:
+    # Of three clicks, two were at the first of two positions: the power law has 2^-eta = 1/2.
+    log = _log([1, 0, 1, 0, 0, 1], [0, 2, 4, 6])
+    assert without_users(log).clicks.tolist() == [667, 333] * 3
+
+
 def test_the_detectable_difference_is_found_in_four_of_five_repetitions() -> None:
     error = 0.01
     gain = detectable(PairedTest(0.0, -1.959964 * error, 1.959964 * error, 1.0))
@@ -191,8 +197,10 @@ def test_expected_ndcg_is_that_of_each_click_by_its_chance() -> None:
     clicked = [ndcg(scores[:3], row, np.array([0, 3]), cutoff=2)[0] for row in np.eye(3, dtype=int)]
     found = control.expected_ndcg(scores, chances, offsets, cutoff=2)
     assert found == pytest.approx([chances[:3] @ clicked, 1.0])
-    tied = control.expected_ndcg(np.zeros(4), chances, offsets, cutoff=1)
-    assert tied == pytest.approx([0.2, 1.0])
+    # The first rank is anybody's of the three, or of the first two.
+    assert control.expected_ndcg(np.zeros(4), chances, offsets, cutoff=1) == pytest.approx([1 / 3, 1.0])
+    two = control.expected_ndcg(np.array([1.0, 1, 0, 0]), chances, offsets, cutoff=1)
+    assert two == pytest.approx([(0.5 + 0.3) / 2, 1.0])
 
 
 def test_clicks_of_the_control_are_drawn_by_their_chances() -> None:
