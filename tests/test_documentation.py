@@ -24,6 +24,7 @@ GIVEN = (
     stand_ins.features,
     stand_ins.shown_and_clicked,
     stand_ins.clickouts,
+    stand_ins.days,
     stand_ins.ubi,
     stand_ins.result_pages,
     stand_ins.click_log,
