@@ -105,3 +105,35 @@ def test_a_mistake_ends_in_one_sentence_and_leaves_nothing(
     assert message in error
     assert len(error.strip().splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
+
+
+def test_a_day_is_added_with_the_options_of_the_log(tmp_path: Path) -> None:
+    for number in (1, 2):
+        days = pyarrow.array([f"2024-01-0{number}"] * len(GOOD))
+        ids = pyarrow.array([10 * number + row["impression"] for row in GOOD])
+        table = with_features(GOOD).set_column(0, "impression", ids).append_column("day", days)
+        parquet.write_table(table, tmp_path / f"{number}.parquet")
+    by_day = ["--time", "day", "--periods", "day", "--features", "bm25", "--out", tmp_path / "log"]
+    ultr("prepare", tmp_path / "1.parquet", *by_day)
+    text = ultr("prepare", tmp_path / "2.parquet", "--append", tmp_path / "log").stdout
+    assert "2 periods of time; the first begins at 2024-01-01, the last at 2024-01-02" in text
+    assert ClickLog.load(tmp_path / "log").impressions.sum() == 6
+
+
+def test_clicks_come_from_a_table_of_events(tmp_path: Path) -> None:
+    parquet.write_table(with_features(GOOD).drop_columns(["click"]), tmp_path / "shown.parquet")
+    clicked = [(row["impression"], row["document"], "click") for row in GOOD if row["click"]]
+    events = [*clicked, clicked[0], (1, "nowhere", "click"), (1, "x", "buy")]
+    columns = {
+        name: list(values)
+        for name, values in zip(("impression", "document", "what"), zip(*events, strict=True), strict=True)
+    }
+    parquet.write_table(pyarrow.table(columns), tmp_path / "events.parquet")
+    asked = ["--clicks-from", tmp_path / "events.parquet", "--action", "what", "--signal", "purchase=buy"]
+    text = ultr("prepare", tmp_path / "shown.parquet", *asked, "--features", "bm25", "--out", tmp_path / "log").stdout
+    assert "signals: purchase 1" in text
+    assert "events on documents that were not shown, which are left out: click 1" in text
+    assert "1 events were there already and count once" in text
+    log = ClickLog.load(tmp_path / "log")
+    assert log.clicks.sum() == 3
+    assert log.signal("purchase").sum() == 1

@@ -108,7 +108,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options as `prepare` takes them; what was not given is left to it."""
     rules = {name: given.pop(name) for name in _ROBOTS}
     defaults = {each.name: each.default for each in fields(Options)}
-    asked = {name: value for name, value in given.items() if value is not None and value != defaults[name]}
+    asked = {name: value for name, value in given.items() if value is not None and str(value) != str(defaults[name])}
     for name in _JOINED:
         if name in asked:
             asked[name] = [each.strip() for each in asked[name].split(",") if each.strip()]
