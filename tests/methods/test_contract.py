@@ -108,7 +108,7 @@ class TestRandomLosses(_Contract):
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
         return super().make(method, **{"dropout": 0.3} | options)
 
-    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "link": "softmax"}
+    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "link": "softmax", "smooth": False}
 
 
 class _WithAValue(_Contract):

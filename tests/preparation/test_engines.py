@@ -68,8 +68,8 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
     labels[20] += "1"
     table = frame(rows).append_column("day", [days]).append_column("grade", [labels])
     csv.write_csv(table, tmp_path / "log.csv")
-    # Document x of a has no features, z has text; others have gaps, of which another row fills one.
-    features = ["a,y,2,,5,NA", "a,z,3,1,red,1", "b,x,4,,3,2", "b,x,4,1.5,,2", "b,y,5,NaN,,7"]
+    # Document x of a has no features, z has infinity; others have gaps, of which another row fills one.
+    features = ["a,y,2,,5,NA", "a,z,3,1,inf,1", "b,x,4,,3,2", "b,x,4,1.5,,2", "b,y,5,NaN,,7"]
     (tmp_path / "features.csv").write_text("\n".join(["query,document,bm25,age,size,price", *features]) + "\n")
     options: dict[str, Any] = {
         "factors": ["device"],

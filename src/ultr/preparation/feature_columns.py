@@ -11,7 +11,7 @@ from typing import Any
 from ultr.data.column_names import listed
 from ultr.errors import DataError
 from ultr.preparation.engine import Engine
-from ultr.preparation.values import no_number, number, text
+from ultr.preparation.values import no_number, no_number_at_all, number, text
 
 NUMBER, CATEGORY, EMBEDDING = "number", "category", "embedding"
 MOST_CATEGORIES = 10_000
@@ -80,7 +80,7 @@ def _looked_at(engine: Engine, table: Any, texts: Sequence[str], lists: Sequence
     for number_, name in enumerate(texts):
         given = text(table[name]).notnull()
         counts[f"given {name}"] = given.cast("int64").sum().name(f"t{number_}")
-        counts[f"wrong {name}"] = no_number(table[name]).cast("int64").sum().name(f"w{number_}")
+        counts[f"wrong {name}"] = no_number_at_all(table[name]).cast("int64").sum().name(f"w{number_}")
         counts[f"values {name}"] = table[name].approx_nunique().name(f"n{number_}")
     for number_, name in enumerate(lists):
         counts[f"shortest {name}"] = table[name].length().min().name(f"s{number_}")

@@ -31,8 +31,9 @@ def rows_aside(rows: Any, pages: Any, members: Any, list_faults: Mapping[int, in
             }
         )
     )
-    bad_pages = pages.filter(pages.fault != reasons.KEPT).select("page", of_page="fault")
-    of_lists = members.join(faulty, "list").select("page", "of_page")
+    bad_pages = pages.filter(pages.fault != reasons.KEPT).select("page", of_page=pages.fault.cast("int16"))
+    of_lists = members.join(faulty, "list")
+    of_lists = of_lists.select("page", of_page=of_lists.of_page.cast("int16"))
     bad = bad_pages.union(of_lists).select(bad_page="page", of_page="of_page")
     joined = rows.left_join(bad, rows.page == bad.bad_page)
     spoiled = documents.select(bad_query="query", bad_document="document", of_document="fault")

@@ -55,6 +55,11 @@ def no_number(column: Any) -> Any:
     return present & number(column).isnull()
 
 
+def no_number_at_all(column: Any) -> Any:
+    """True where a text has a value that cannot be read as a number, be it finite or not."""
+    return ~absent(column) & column.try_cast("float64").isnull()
+
+
 def label(column: Any, unjudged: tuple[str, ...]) -> Any:
     """A judge's label as text, whole numbers without a point as `grades.written` has it; null where there is none."""
     import ibis
