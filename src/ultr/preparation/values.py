@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_LARGEST = 3.4028234663852886e38
+"""The largest finite float32."""
 _ABSENT = ("", "nan", "na", "n/a", "null")
 """Texts that stand for a number that is missing, as they do in the CSV files of judged lists."""
 _BLANKS = ("", " ", "\t", "\n", "\r", "\x0b", "\x0c")
@@ -34,8 +36,9 @@ def number(column: Any) -> Any:
     narrow = value if kind.is_float32() else value.try_cast("float32")
     if kind.is_integer():
         return narrow
-    # Adding 0 makes -0 and 0 the same.
-    return ibis.ifelse(narrow.isnan() | narrow.isinf(), ibis.null("float32"), narrow + ibis.literal(0, "float32"))
+    # Engines order NaN after all numbers, so that it is not finite either. Adding 0 makes -0 and 0 the same.
+    finite = narrow.abs() <= ibis.literal(_LARGEST, "float32")
+    return ibis.ifelse(finite, narrow + ibis.literal(0, "float32"), ibis.null("float32"))
 
 
 def no_number(column: Any) -> Any:
@@ -46,7 +49,7 @@ def no_number(column: Any) -> Any:
     if kind.is_integer() or kind.is_boolean():
         return ibis.literal(value=False)
     if kind.is_float32():
-        return column.isinf()
+        return (column.abs() > ibis.literal(_LARGEST, "float32")) & ~column.isnan()
     present = column.notnull()
     if kind.is_floating():
         present = present & ~column.isnan()
