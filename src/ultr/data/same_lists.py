@@ -39,22 +39,32 @@ def same_lists(offsets: Integers, rows: Sequence[Integers], keys: Sequence[Integ
 
 
 def content_order(offsets: Integers, rows: Sequence[Integers], keys: Sequence[Integers]) -> Integers:
-    """The lists in an order made from their content alone: by the keys, the first counting most, then by digests."""
-    digests = [_digest(offsets, rows, start) for start in _STARTS]
-    return np.lexsort((*digests, *reversed(keys)))
+    """The lists in an order made from their content alone: by the keys, the first counting most, then by a digest."""
+    sums = np.zeros(len(offsets) - 1, dtype=np.uint64)
+    for span in ragged.spans(offsets):
+        mixed = np.zeros(int(span.lengths.sum()), dtype=np.uint64)
+        for column in rows:
+            mixed = _scrambled(mixed + column[span.rows].astype(np.uint64))
+        sums[span.lists] = _sums(mixed, span.lengths)
+    return np.lexsort((_scrambled(sums), sums, *reversed(keys)))
 
 
 def _digest(offsets: Integers, rows: Sequence[Integers], start: np.uint64) -> Words:
-    """A sum over the rows of each list of a mix of place and values; sums wrap around."""
-    sums = np.zeros(len(offsets), dtype=np.uint64)
+    """A sum over the rows of each list of a mix of place and values."""
+    sums = np.zeros(len(offsets) - 1, dtype=np.uint64)
     for span in ragged.spans(offsets):
         mixed = _scrambled(start + ragged.ranks(ragged.from_lengths(span.lengths)).astype(np.uint64))
         for column in rows:
             mixed = _scrambled(mixed + column[span.rows].astype(np.uint64))
-        ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-        bounds = ragged.from_lengths(span.lengths)
-        sums[span.lists] = ends[bounds[1:]] - ends[bounds[:-1]]
-    return sums[:-1]
+        sums[span.lists] = _sums(mixed, span.lengths)
+    return sums
+
+
+def _sums(values: Words, lengths: Integers) -> Words:
+    """The sum of each list; sums wrap around."""
+    ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
+    bounds = ragged.from_lengths(lengths)
+    return ends[bounds[1:]] - ends[bounds[:-1]]
 
 
 def _scrambled(values: Words) -> Words:
