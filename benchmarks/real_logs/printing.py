@@ -41,6 +41,8 @@ def print_diagnosis(log: ClickLog) -> None:
     print(found.headline)
     for finding in found.findings:
         print(f"- {finding.verdict}: {finding.question} {finding.answer}")
+    for step in found.steps:
+        print(f"- to do: {step}")
 
 
 def print_comparison(first: Ranker, second: Ranker, log: ClickLog, *, names: tuple[str, str]) -> None:

@@ -40,8 +40,7 @@ def print_study(shown: ShownLists, *, sizes: Sizes, seed: int, samples: int) -> 
     printing.print_diagnosis(log)
     printing.heading("The same with the same hotel of a city as one document, at the mean of its prices")
     printing.print_diagnosis(by_hotel(shown))
-    print_curves(shown, samples=samples)
-    return print_likelihoods(log, sizes=sizes, seed=seed)
+    return print_curves(shown, samples=samples) + print_likelihoods(log, sizes=sizes, seed=seed)
 
 
 def by_hotel(shown: ShownLists) -> ClickLog:
@@ -60,13 +59,13 @@ def by_hotel(shown: ShownLists) -> ClickLog:
     )
 
 
-def print_curves(shown: ShownLists, *, samples: int) -> None:
+def print_curves(shown: ShownLists, *, samples: int) -> list[Measurement]:
     """Click rates of each device by position, and what the repeats of hotels make of them."""
     printing.heading("Click rates by device and position, over position 1")
     log, device = shown.log, shown.log.factors[1]
     hotels = shown.identities("city", "item_id")
     of_list = device.values[log.offsets[:-1]]
-    rows = []
+    rows, measured = [], []
     for level, name in [*enumerate(device.levels), (-1, "all")]:
         lists = of_list == level if level >= 0 else np.ones(log.lists, dtype=np.bool_)
         part = log.select(lists)
@@ -75,10 +74,12 @@ def print_curves(shown: ShownLists, *, samples: int) -> None:
         rates = position_curves.observed(part, GROUPS, samples=samples)
         facts = [f"{part.lists:,}", short(float(part.totals(part.position).rates[0]))]
         rows.append([name, RATES, *facts, *_cells(rates), f"{eta[0]:.2f} ({eta[1]:.2f} to {eta[2]:.2f})"])
+        measured.append(Measurement(f"trivago, {name}: exponent of click rates", eta[0], "eta", eta[1], eta[2]))
         if part.lists >= FEWEST_LISTS:
             repeats = position_curves.curve_of_repeats(part, hotels[rows_of], GROUPS, samples=samples)
             rows.append([name, REPEATS, "", "", *_cells(repeats), ""])
     printing.table(["device", "", "lists", "rate at 1", *GROUPS.names[1:], "exponent"], rows)
+    return measured
 
 
 def _cells(band: Band) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.real_logs import control, position_curves, trivago
 from benchmarks.real_logs.__main__ import main
-from benchmarks.real_logs.expedia import shuffled, without_users
+from benchmarks.real_logs.expedia import shuffled, sorted_by_price, without_users
 from benchmarks.real_logs.judging import chance_ndcg, click_discounts, detectable, judge, judge_weighted
 from benchmarks.real_logs.position_curves import Groups
 from benchmarks.real_logs.reading import EXPEDIA, TRIVAGO, ShownLists, read_expedia, read_trivago
@@ -142,6 +142,18 @@ def test_shuffled_lists_keep_their_hotels_and_clicks() -> None:
     assert sorted(again.documents[:4]) == [0, 1, 2, 3]
     assert sorted(again.documents[again.clicks > 0]) == [0, 3, 7]
     assert again.positions.tolist() == log.positions.tolist()
+
+
+def test_lists_sorted_by_price_are_counted_in_both_directions() -> None:
+    prices = [*range(10), *range(10, 0, -1), 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 7, 8]
+    log = ClickLog.of(
+        features=np.array(prices, dtype=float)[:, None],
+        feature_names=["price_usd"],
+        documents=np.arange(32),
+        offsets=[0, 10, 20, 30, 32],  # The last is too short to say anything.
+        clicks=[1] * 32,
+    )
+    assert sorted_by_price(log) == pytest.approx(2 / 3)
 
 
 def test_clicks_without_users_follow_the_position_alone() -> None:
