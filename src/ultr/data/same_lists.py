@@ -64,7 +64,8 @@ def _sums(values: Words, lengths: Integers) -> Words:
     """The sum of each list; sums wrap around."""
     ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
     bounds = ragged.from_lengths(lengths)
-    return ends[bounds[1:]] - ends[bounds[:-1]]
+    sums: Words = ends[bounds[1:]] - ends[bounds[:-1]]
+    return sums
 
 
 def _scrambled(values: Words) -> Words:
