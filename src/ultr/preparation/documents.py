@@ -20,7 +20,7 @@ from ultr.preparation.feature_columns import FeatureColumn, feature_columns
 
 
 @dataclass(frozen=True)
-class Documents:
+class DocumentTable:
     """Documents as a table of the engine, of which those that no list shows in the end are left out later."""
 
     table: Any
@@ -108,7 +108,7 @@ def joined_documents(
 
 def numbered(
     engine: Engine, pairs: Any, columns: tuple[FeatureColumn, ...], *, labels: Any = None, old: Any = None
-) -> Documents:
+) -> DocumentTable:
     """Documents with their numbers, in the order of query, document and features.
 
     `old` are those of a log that these are added to, with `old`, the number that each has there.
@@ -133,10 +133,10 @@ def numbered(
         judged = labels.rename(judged_query="query", judged_document="document")
         same = [table["query"] == judged.judged_query, table.document == judged.judged_document]
         table = table.left_join(judged, same).drop("judged_query", "judged_document")
-    return Documents(engine.keep("documents", table), columns, count, changed)
+    return DocumentTable(engine.keep("documents", table), columns, count, changed)
 
 
-def with_rows(shown: Any, documents: Documents) -> Any:
+def with_rows(shown: Any, documents: DocumentTable) -> Any:
     """The shown rows with `row` and `first` of their document, and its fault."""
     table = documents.table
     same = [shown["query"] == table["query"], shown.document == table.document]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers
 from ultr.data.bias_factor import OTHER
-from ultr.preparation.documents import Documents
+from ultr.preparation.documents import DocumentTable
 from ultr.preparation.engine import Engine
 from ultr.preparation.feature_columns import CATEGORY
 
@@ -19,7 +19,7 @@ RARE_DOCUMENTS = 10
 """A category with fewer documents becomes `other`, so that what was never seen has something to be like."""
 
 
-def categories_of(engine: Engine, documents: Documents, used: Integers) -> dict[str, tuple[str, ...]]:
+def categories_of(engine: Engine, documents: DocumentTable, used: Integers) -> dict[str, tuple[str, ...]]:
     """The values of each categorical feature that the documents in use have, sorted, rare ones being `other`."""
     found = {}
     for cell, name in zip(documents.cells, documents.feature_names, strict=True):
@@ -36,7 +36,7 @@ def categories_of(engine: Engine, documents: Documents, used: Integers) -> dict[
 
 def write_documents(
     engine: Engine,
-    documents: Documents,
+    documents: DocumentTable,
     used: Integers,
     categories: Mapping[str, tuple[str, ...]],
     *,

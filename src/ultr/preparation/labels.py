@@ -9,7 +9,7 @@ import numpy as np
 from ultr.arrays import Integers
 from ultr.data.grades import Grades, ordered_levels
 from ultr.errors import DataError
-from ultr.preparation.documents import Documents
+from ultr.preparation.documents import DocumentTable
 from ultr.preparation.engine import Engine
 
 MOST_GRADES = 20
@@ -37,7 +37,7 @@ def labels_of(engine: Engine, rows: Any, name: str, *, what: str, old: Any = Non
     return labels
 
 
-def grades_of(engine: Engine, documents: Documents, used: Integers) -> tuple[Grades | None, int]:
+def grades_of(engine: Engine, documents: DocumentTable, used: Integers) -> tuple[Grades | None, int]:
     """The grades of the documents in use, if there are any, and how many have two that differ and count as none."""
     table = engine.fetch(documents.table.select("row", "low", "high").filter(documents.table.low.notnull()))
     rows = used[table["row"].to_numpy()]

@@ -28,7 +28,7 @@ from ultr.preparation.collapse import (
     without_repeated_rows,
 )
 from ultr.preparation.columns import Columns
-from ultr.preparation.documents import Documents, joined_documents, numbered, shown_documents, with_rows
+from ultr.preparation.documents import DocumentTable, joined_documents, numbered, shown_documents, with_rows
 from ultr.preparation.engine import Engine, connect
 from ultr.preparation.feature_matrix import categories_of, write_documents
 from ultr.preparation.labels import grades_of, labels_of
@@ -217,7 +217,7 @@ class _Preparation:
         old = None if self.grown is None else self.grown.labels(self.engine)
         return labels_of(self.engine, found.rows, found.columns.label, what=self.engine.source, old=old)
 
-    def _documents(self, found: Surveyed, shown: Any, labels: Any | None) -> Documents:
+    def _documents(self, found: Surveyed, shown: Any, labels: Any | None) -> DocumentTable:
         columns = found.features
         if self.options.features_from is not None:
             second = open_table(self.engine, self.options.features_from)
@@ -229,7 +229,7 @@ class _Preparation:
         old = None if self.grown is None else self.grown.documents(self.engine, columns)
         return numbered(self.engine, pairs, columns, labels=labels, old=old)
 
-    def _account(self, found: Surveyed, collapsed: Collapsed, documents: Documents) -> Account:
+    def _account(self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable) -> Account:
         """Which rows are kept, which are put aside, and why; every one of them is one or the other."""
         engine, rows = self.engine, found.rows
         shown = self._fetched(found, collapsed, documents)
@@ -259,7 +259,7 @@ class _Preparation:
             clicked_pages=rejected.clicked_pages(engine, rows, collapsed.members, wrong, spoiled),
         )
 
-    def _fetched(self, found: Surveyed, collapsed: Collapsed, documents: Documents) -> assembly.Shown:
+    def _fetched(self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable) -> assembly.Shown:
         signals = [*found.columns.signals, *([assembly.EVENTS] if found.several_clicks else [])]
         sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if found.several_clicks else [])
         joined = with_rows(collapsed.shown, documents)
@@ -272,14 +272,14 @@ class _Preparation:
             self.engine.fetch(wanted), self.engine.fetch(collapsed.lists), dict(zip(signals, sums, strict=True)), cells
         )
 
-    def _joined(self, raw: ClickLog, documents: Documents) -> ClickLog:
+    def _joined(self, raw: ClickLog, documents: DocumentTable) -> ClickLog:
         """The log with the one that it is added to, its last days if these are asked for."""
         if self.grown is not None:
             growth.check_new_days(self.grown.raw, raw.period_names, source=self.engine.source, folder=self.grown.folder)
             raw = growth.joined(self.grown.raw, raw, documents.old_rows(self.engine, len(self.grown.raw.features)))
         return raw if self.last is None else growth.last_days(raw, self.last)
 
-    def _with_features(self, log: ClickLog, documents: Documents, used: Integers) -> ClickLog:
+    def _with_features(self, log: ClickLog, documents: DocumentTable, used: Integers) -> ClickLog:
         categories = categories_of(self.engine, documents, used)
         folder = self.folder
         features = write_documents(
