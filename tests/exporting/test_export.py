@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,12 +15,14 @@ import onnx
 import pytest
 import torch
 
+from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ExportError, OptionError
 from ultr.exporting import Export, Parity, export, export_forest
+from ultr.exporting.parity import parity
 from ultr.methods import METHODS, ClickBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.relevance import MLP, Preprocessing, Trees
@@ -256,6 +259,32 @@ def test_what_is_too_far_apart_disagrees(change: dict[str, float]) -> None:
     Parity(queries=1, documents=2, **alike).check()
     with pytest.raises(ExportError):
         Parity(queries=1, documents=2, **(alike | change)).check()
+
+
+@pytest.mark.parametrize(("shift", "agrees"), [(1e-6, True), (1e-2, False)])
+def test_equal_candidates_may_change_places_by_rounding_alone(shift: float, *, agrees: bool) -> None:
+    class Sum:
+        def __init__(self, shift: float) -> None:
+            self.shift = shift
+
+        def score(self, features: Floats, offsets: Integers) -> Floats:
+            odd = np.arange(len(features), dtype=np.float32) % 2
+            scores: Floats = np.nan_to_num(features[:, 0]) + np.float32(self.shift) * odd
+            return scores
+
+    twins = np.repeat(np.arange(5.0, dtype=np.float32), 2)[:, None]
+    lists = JudgedLists(
+        features=twins,
+        labels=np.zeros(10, np.int64),
+        offsets=np.array([0, 10]),
+        query_ids=np.array(["q"]),
+        feature_names=("x",),
+        max_label=1,
+    )
+    found = parity(Sum(shift), Sum(-shift), lists)
+    assert (found.kendall_tau == 1) is agrees
+    with nullcontext() if agrees else pytest.raises(ExportError):
+        found.check()
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -33,7 +33,7 @@ class Parity:
     size: float
     """The largest of the model's scores, whatever its sign."""
     kendall_tau: float
-    """The mean over queries."""
+    """The mean over queries; scores that differ in no digit that counts are taken for equal."""
     missing_difference: float
     """The largest difference where a tenth of the features is missing and values of categories are unknown."""
 
@@ -62,13 +62,16 @@ def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, categ
     for column in categorical:
         blanked[drawn[:, column] > 1 - BLANK, column] = UNSEEN
     filled, guessed = (each.score(blanked, lists.offsets) for each in (model, exported))
-    taus = kendall_tau(wanted, found, lists.offsets)
+    size = float(np.abs(wanted).max())
+    # Equal candidates, whose scores only rounding tells apart, may change places.
+    same = np.abs(found - wanted) <= DIGITS * size
+    taus = kendall_tau(wanted, np.where(same, wanted, found), lists.offsets)
     return Parity(
         queries=lists.queries,
         documents=lists.documents,
         largest_difference=float(np.abs(found - wanted).max()),
         spread=float(wanted.std()),
-        size=float(np.abs(wanted).max()),
+        size=size,
         kendall_tau=1.0 if np.isnan(taus).all() else mean(taus),
         missing_difference=float(np.abs(guessed - filled).max()),
     )
