@@ -159,11 +159,13 @@ def compare(
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     trial = Trial(log, valuation, known, level=level, seed=seed)
     evidence = Evidence.of(log, candidates)
-    rankings: dict[str, Valued] = {name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in rankers.items()}
+    ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
+    rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
     first, second = names
     try:
-        against_raw = trial.answer(_beside_raw_clicks(b, log, candidates, name=second, seed=seed), second, RAW_CLICKS)
+        beside = _beside_raw_clicks(ranked[second], evidence, log, candidates, seed=seed)
+        against_raw = trial.answer(dict(zip((second, RAW_CLICKS), beside, strict=True)), second, RAW_CLICKS)
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
     return Comparison(
@@ -257,9 +259,9 @@ class Trial:
 
 
 def _beside_raw_clicks(
-    ranker: RankerLike, log: ClickLog, candidates: Candidates | None, *, name: str, seed: int
-) -> dict[str, Valued]:
-    """The ranker and raw click rates on both halves of the log's pages, each half ranked by the rates of the other.
+    ranking: Ranking, evidence: Evidence, log: ClickLog, candidates: Candidates | None, *, seed: int
+) -> tuple[Valued, Valued]:
+    """The ranking and raw click rates on both halves of the log's pages, each half ranked by the rates of the other.
 
     On the pages that they come from, click rates would win by the chance in the very clicks that they are judged by.
     """
@@ -267,7 +269,7 @@ def _beside_raw_clicks(
     plain = trusted(log, pair_clicks=None)
     halves = split_pages(plain, 0.5, seed=seed)
     parts = [Evidence.of(with_counts(plain, half, ()), shown) for half in halves]
-    rankers: list[tuple[Placement, Evidence]] = [(Ranking.by(ranker, part), part) for part in parts]
+    ranked: Valued = [(ranking.within(evidence, part), part) for part in parts]
     raw: list[tuple[Placement, Evidence]] = []
     for part, other in zip(parts, reversed(parts), strict=True):
         rates = new_array(len(shown.documents), np.float64)
@@ -277,7 +279,7 @@ def _beside_raw_clicks(
             times = np.bincount(piece.shown, piece.times, minlength=len(rows))
             rates[rows] = piece.clicks / np.maximum(times, 1)
         raw.append((Ranking.of(gather([rates], part.query_numbers, shown.offsets)[1][0], part), part))
-    return {name: rankers, RAW_CLICKS: raw}
+    return ranked, raw
 
 
 def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, *, level: float, seed: int) -> tuple[Answer, Answer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,7 +52,7 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     log = (unseen_part({"the ranker": ranker}, log).warn() if unseen is None else unseen).log
     if not log.clicks.any():
         raise DataError("the log has no click to predict; evaluate on one that has")
-    probabilities, shares = ranker.click_probabilities(log), ranker.click_shares(log)
+    shares, probabilities = _predicted(ranker, log)
     shown = log.totals(log.position).impressions[: int(log.position.values.max()) + 1]
     surprise = np.zeros(len(shown))
     in_lists, clicked = 0.0, 0
@@ -69,6 +69,12 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     return ClickFit(
         in_lists / clicked, float(-mean), float(np.exp2(mean / np.log(2))), np.exp2(by_position / np.log(2))
     )
+
+
+def _predicted(ranker: ClickPredictor, log: ClickLog) -> tuple[Doubles, Doubles]:
+    """Shares and probabilities of clicks, at once if the ranker has a way to do so."""
+    both: Callable[[ClickLog], tuple[Doubles, Doubles]] | None = getattr(ranker, "predict_clicks", None)
+    return (ranker.click_shares(log), ranker.click_probabilities(log)) if both is None else both(log)
 
 
 def _filled(log: ClickLog) -> Iterator[ragged.Span]:
@@ -93,7 +99,7 @@ class QueryLikelihoods:
     def of(cls, ranker: ClickPredictor, log: ClickLog) -> QueryLikelihoods:
         """The likelihoods of a log's clicks, for each query that has a list."""
         queries = query_numbers(log)
-        shares, probabilities = ranker.click_shares(log), ranker.click_probabilities(log)
+        shares, probabilities = _predicted(ranker, log)
         fits = np.zeros((2, int(queries.max(initial=-1)) + 1))
         for span in _filled(log):
             clicks, of_row = log.clicks[span.rows], span.spread(queries)

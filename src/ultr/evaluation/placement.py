@@ -10,7 +10,7 @@ import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
-from ultr.data.gathering import new_array
+from ultr.data.gathering import gather, new_array
 from ultr.errors import DataError
 from ultr.evaluation.evidence import Evidence, EvidencePart
 from ultr.evaluation.judged import RankerLike
@@ -65,6 +65,11 @@ class Ranking:
             matrix = evidence.features[evidence.documents[span.rows]]
             scores[span.rows] = ranker.score(matrix, ragged.from_lengths(span.lengths))
         return cls.of(scores, evidence)
+
+    def within(self, evidence: Evidence, part: Evidence) -> Ranking:
+        """The ranking for a part of the evidence: some of its queries, each with the same candidates."""
+        places = np.searchsorted(evidence.query_numbers, part.query_numbers)
+        return Ranking(*gather([self.first, self.ties], places, evidence.offsets)[1])
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The weight of the rank of each candidate; tied ones get the mean of theirs."""

@@ -244,6 +244,10 @@ class Estimator(ABC, Generic[ObjectiveT]):
         """Predicted click probabilities by the fitted ranker; see `Ranker.click_probabilities`."""
         return self.ranker_.click_probabilities(log)
 
+    def predict_clicks(self, log: ClickLog) -> tuple[Doubles, Doubles]:
+        """Predicted shares and probabilities of clicks by the fitted ranker; see `Ranker.predict_clicks`."""
+        return self.ranker_.predict_clicks(log)
+
     def click_ratios(self, log: ClickLog, factor: str) -> Doubles:
         """Predicted ratios of clicks by the fitted ranker; see `Ranker.click_ratios`."""
         return self.ranker_.click_ratios(log, factor)

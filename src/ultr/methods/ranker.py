@@ -158,7 +158,7 @@ class Ranker(Generic[ObjectiveT]):
 
     def click_shares(self, log: ClickLog) -> Doubles:
         """For each shown document, the predicted share of its list's clicks that it gets."""
-        return self._predict(log, self.objective.click_shares)
+        return self._predict(log, self.objective.click_shares)[0]
 
     def click_probabilities(self, log: ClickLog) -> Doubles:
         """For each shown document, the predicted probability of a click.
@@ -167,8 +167,15 @@ class Ranker(Generic[ObjectiveT]):
         loss of the others fixes how the clicks of a list are shared out, not how many there are; their number per
         impression is that of the training log.
         """
-        clicks = self.clicks_per_impression
-        return self._predict(log, partial(self.objective.click_probabilities, clicks_per_impression=clicks))
+        return self._predict(log, self._probabilities)[0]
+
+    def predict_clicks(self, log: ClickLog) -> tuple[Doubles, Doubles]:
+        """`click_shares` and `click_probabilities`, for the price of one of them."""
+        shares, probabilities = self._predict(log, self.objective.click_shares, self._probabilities)
+        return shares, probabilities
+
+    def _probabilities(self, r: Tensor, batch: Batch) -> Tensor:
+        return self.objective.click_probabilities(r, batch, clicks_per_impression=self.clicks_per_impression)
 
     def click_ratios(self, log: ClickLog, factor: str) -> Doubles:
         """Clicks on each shown document under each level of a bias factor relative to its first level, all else being
@@ -179,10 +186,8 @@ class Ranker(Generic[ObjectiveT]):
         chosen = {each.name: each for each in self.factors}[
             checks.one_of("factor", factor, [each.name for each in self.factors])
         ]
-        logits = [
-            self._predict(log, partial(self._logits_at, column=chosen.column, level=level))
-            for level in range(len(chosen.levels))
-        ]
+        at_each = (partial(self._logits_at, column=chosen.column, level=level) for level in range(len(chosen.levels)))
+        logits = self._predict(log, *at_each)
         return np.exp(np.stack(logits, axis=1) - logits[0][:, None])
 
     def _logits_at(self, r: Tensor, batch: Batch, *, column: int, level: int) -> Tensor:
@@ -191,8 +196,8 @@ class Ranker(Generic[ObjectiveT]):
         factors[:, column] = level
         return self.objective.click_logits(r, replace(batch, factors=factors)).double()
 
-    def _predict(self, log: ClickLog, predict: Callable[[Tensor, Batch], Tensor]) -> Doubles:
-        """The prediction for each shown document."""
+    def _predict(self, log: ClickLog, *predict: Callable[[Tensor, Batch], Tensor]) -> list[Doubles]:
+        """The predictions of these functions for each shown document, whose r(x) is computed once."""
         if not self.factors:
             raise OptionError(
                 f"a ranker by the method {self.method} does not model clicks, so there is nothing to compare with a log"
@@ -202,11 +207,12 @@ class Ranker(Generic[ObjectiveT]):
         levels = known_levels(log, self.factors, learned=self.learned_factors)
         inputs = self.inputs(log.with_categories(self.categories).features)
         lists = replace(TrainingLists.of_log(log, inputs), factors=levels)
-        predictions: Doubles = gathering.new_array(len(log.documents), np.float64)
+        predictions: list[Doubles] = [gathering.new_array(len(log.documents), np.float64) for _ in predict]
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
                 shown = slice(log.offsets[chunk[0]], log.offsets[chunk[-1] + 1])
                 r = self.model.outputs(batch.documents, self.objective.clicks_with)
-                predictions[shown] = predict(r, batch)[batch.mask].numpy()
+                for found, function in zip(predictions, predict, strict=True):
+                    found[shown] = function(r, batch)[batch.mask].numpy()
         return predictions

@@ -305,6 +305,7 @@ class MethodContract:
         log = small_log()
         estimator = self.fitted(method)
         chances, shares = estimator.click_probabilities(log), estimator.click_shares(log)
+        np.testing.assert_array_equal(estimator.predict_clicks(log), (shares, chances))
         lists = ragged.list_numbers(log.offsets)
         assert ((chances > 0) & (chances <= 1)).all()
         np.testing.assert_allclose(np.bincount(lists, shares), 1)
