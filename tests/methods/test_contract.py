@@ -36,6 +36,8 @@ class _Contract(MethodContract):
         "norm": 0.0,
         "start": 0.2,
         "dropout": 0.3,
+        "reversal": 0.5,
+        "largest_weight": 5.0,
         "link": "softmax",
         "weight_power": 0.5,
         "debias": True,
@@ -101,14 +103,18 @@ class TestEveryMethodWithTrees(_TreesContract):
     pass
 
 
-@pytest.mark.parametrize("method", [TwoTower], ids=["with dropout"])
+@pytest.mark.parametrize("method", [TwoTower], ids=["with all remedies"])
 class TestRandomLosses(_Contract):
-    """The contract once more, of a loss that draws random numbers."""
+    """The contract once more, of a loss that draws random numbers, has an adversary and weighs impressions."""
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
-        return super().make(method, **{"dropout": 0.3} | options)
+        return super().make(method, **{"dropout": 0.3, "reversal": 0.1, "largest_weight": 20.0} | options)
 
-    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "link": "softmax", "smooth": False}
+    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "reversal": 1.0, "largest_weight": 2.0, "smooth": False}
+
+    def has_effect(self, option: str, method: type[Estimator]) -> bool:
+        # The softmax takes no weights.
+        return super().has_effect(option, method) and option != "link"
 
 
 class _WithAValue(_Contract):
