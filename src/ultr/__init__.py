@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ultr.methods.affine import Affine as Affine
     from ultr.methods.click_baseline import ClickBaseline as ClickBaseline
     from ultr.methods.dla import DLA as DLA
+    from ultr.methods.doubly_robust import DoublyRobust as DoublyRobust
     from ultr.methods.inverse_propensity import InversePropensity as InversePropensity
     from ultr.methods.label_baseline import LabelBaseline as LabelBaseline
     from ultr.methods.lightgbm_ranker import LightGBMRanker as LightGBMRanker
@@ -59,6 +60,7 @@ _HOMES = {
     "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
+    "DoublyRobust": "ultr.methods.doubly_robust",
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.methods.exact_logs import exact_log, placed
 from tests.relevance.documents import blank_documents
 from torch import Tensor
 
@@ -96,19 +97,9 @@ def test_dropping_keeps_the_mean_and_gives_nothing_or_the_enlarged_bias() -> Non
 
 def _placed(temperature: float) -> ClickLog:
     """Expected clicks of examination times relevance, which no sum of logits is, placed by relevance and chance."""
-    random, count = np.random.default_rng(0), 150
     g = 0.05 + 0.9 * (RELEVANCE + 2) / 3
-    shown = np.stack([random.permutation(DOCUMENTS)[:SHOWN] for _ in range(count)])
-    keys = np.log(g / (1 - g))[shown] / temperature + random.gumbel(size=shown.shape)
-    shown = np.take_along_axis(shown, np.argsort(-keys, axis=1), axis=1)
-    rates = g[shown] * np.array([1.0, 0.8, 0.6, 0.45, 0.35, 0.25])
-    return ClickLog.of(
-        features=np.eye(DOCUMENTS),
-        documents=shown.ravel(),
-        offsets=np.arange(count + 1) * SHOWN,
-        clicks=np.rint(IMPRESSIONS * rates).astype(np.int64).ravel(),
-        impressions=np.full(count, IMPRESSIONS),
-    )
+    shown = placed(g, shown=SHOWN, lists=150, temperature=temperature)
+    return exact_log(shown, g[shown] * np.array([1.0, 0.8, 0.6, 0.45, 0.35, 0.25]))
 
 
 def test_weights_bring_back_the_effects_of_random_placement_where_the_model_is_wrong() -> None:

@@ -3,6 +3,7 @@
 from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
+from ultr.methods.doubly_robust import DoublyRobust
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.lightgbm_ranker import LightGBMRanker
@@ -18,6 +19,7 @@ __all__ = [
     "METHODS",
     "Affine",
     "ClickBaseline",
+    "DoublyRobust",
     "InversePropensity",
     "LabelBaseline",
     "LightGBMRanker",

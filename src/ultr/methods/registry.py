@@ -13,6 +13,7 @@ from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.distilled import Distilled
 from ultr.methods.dla import DLA
+from ultr.methods.doubly_robust import DoublyRobust
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
@@ -38,6 +39,7 @@ _BUILT_IN: tuple[type[Estimator], ...] = (
     RegressionEM,
     PairDebias,
     InversePropensity,
+    DoublyRobust,
     LightGBMRanker,
     XGBoostRanker,
     ClickBaseline,
