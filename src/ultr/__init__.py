@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ultr.methods.registry import load as load
     from ultr.methods.regression_em import RegressionEM as RegressionEM
     from ultr.methods.two_tower import TwoTower as TwoTower
+    from ultr.methods.upe import UPE as UPE
     from ultr.methods.vectorization import Vectorization as Vectorization
     from ultr.methods.xgboost_ranker import XGBoostRanker as XGBoostRanker
     from ultr.preparation.log import prepare as prepare
@@ -61,6 +62,7 @@ _HOMES = {
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
     "DoublyRobust": "ultr.methods.doubly_robust",
+    "UPE": "ultr.methods.upe",
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",

@@ -38,6 +38,7 @@ class _Contract(MethodContract):
         "dropout": 0.3,
         "reversal": 0.5,
         "largest_weight": 5.0,
+        "logging_score": "linear_2",
         "link": "softmax",
         "weight_power": 0.5,
         "debias": True,

@@ -11,12 +11,14 @@ from ultr.methods.pair_debias import PairDebias
 from ultr.methods.registry import METHODS, load, method, methods_with, register
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.two_tower import TwoTower
+from ultr.methods.upe import UPE
 from ultr.methods.vectorization import Vectorization
 from ultr.methods.xgboost_ranker import XGBoostRanker
 
 __all__ = [
     "DLA",
     "METHODS",
+    "UPE",
     "Affine",
     "ClickBaseline",
     "DoublyRobust",

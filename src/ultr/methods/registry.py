@@ -24,6 +24,7 @@ from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
+from ultr.methods.upe import UPE
 from ultr.methods.vectorization import Vectorization
 from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
@@ -35,6 +36,7 @@ _BUILT_IN: tuple[type[Estimator], ...] = (
     Vectorization,
     Affine,
     DLA,
+    UPE,
     TwoTower,
     RegressionEM,
     PairDebias,
