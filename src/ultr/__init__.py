@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ultr.methods.doubly_robust import DoublyRobust as DoublyRobust
     from ultr.methods.inverse_propensity import InversePropensity as InversePropensity
     from ultr.methods.label_baseline import LabelBaseline as LabelBaseline
+    from ultr.methods.lbd import LBD as LBD
     from ultr.methods.lightgbm_ranker import LightGBMRanker as LightGBMRanker
     from ultr.methods.pair_debias import PairDebias as PairDebias
     from ultr.methods.ranker import Ranker as Ranker
@@ -63,6 +64,7 @@ _HOMES = {
     "ClickLog": "ultr.data.click_log",
     "DoublyRobust": "ultr.methods.doubly_robust",
     "UPE": "ultr.methods.upe",
+    "LBD": "ultr.methods.lbd",
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",

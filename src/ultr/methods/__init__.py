@@ -6,6 +6,7 @@ from ultr.methods.dla import DLA
 from ultr.methods.doubly_robust import DoublyRobust
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.lbd import LBD
 from ultr.methods.lightgbm_ranker import LightGBMRanker
 from ultr.methods.pair_debias import PairDebias
 from ultr.methods.registry import METHODS, load, method, methods_with, register
@@ -17,6 +18,7 @@ from ultr.methods.xgboost_ranker import XGBoostRanker
 
 __all__ = [
     "DLA",
+    "LBD",
     "METHODS",
     "UPE",
     "Affine",

@@ -17,6 +17,7 @@ from ultr.methods.doubly_robust import DoublyRobust
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.lbd import LBD
 from ultr.methods.lightgbm_ranker import LightGBMRanker
 from ultr.methods.model_file import load_manifest, load_weights
 from ultr.methods.pair_debias import PairDebias
@@ -37,6 +38,7 @@ _BUILT_IN: tuple[type[Estimator], ...] = (
     Affine,
     DLA,
     UPE,
+    LBD,
     TwoTower,
     RegressionEM,
     PairDebias,

@@ -14,6 +14,7 @@ from ultr import checks
 from ultr.arrays import Floats
 from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
+from ultr.methods.bias_dropout import drop
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.observation import Observation
@@ -23,11 +24,6 @@ from ultr.train.objective import ScalarObjective
 from ultr.train.stage import Stage
 
 LINKS = ("sigmoid", "softmax")
-
-
-def drop(bias: Tensor, noise: Tensor, dropout: float) -> Tensor:
-    """Inverted dropout: 0 where the noise is below `dropout`, else bias / (1 - dropout), so that the mean is kept."""
-    return bias * (noise >= dropout).to(bias.dtype) / (1 - dropout)
 
 
 def reverse(values: Tensor, reversal: float) -> Tensor:
