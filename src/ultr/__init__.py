@@ -38,14 +38,17 @@ if TYPE_CHECKING:
     from ultr.methods.affine import Affine as Affine
     from ultr.methods.click_baseline import ClickBaseline as ClickBaseline
     from ultr.methods.dla import DLA as DLA
+    from ultr.methods.doubly_robust import DoublyRobust as DoublyRobust
     from ultr.methods.inverse_propensity import InversePropensity as InversePropensity
     from ultr.methods.label_baseline import LabelBaseline as LabelBaseline
+    from ultr.methods.lbd import LBD as LBD
     from ultr.methods.lightgbm_ranker import LightGBMRanker as LightGBMRanker
     from ultr.methods.pair_debias import PairDebias as PairDebias
     from ultr.methods.ranker import Ranker as Ranker
     from ultr.methods.registry import load as load
     from ultr.methods.regression_em import RegressionEM as RegressionEM
     from ultr.methods.two_tower import TwoTower as TwoTower
+    from ultr.methods.upe import UPE as UPE
     from ultr.methods.vectorization import Vectorization as Vectorization
     from ultr.methods.xgboost_ranker import XGBoostRanker as XGBoostRanker
     from ultr.preparation.log import prepare as prepare
@@ -59,6 +62,9 @@ _HOMES = {
     "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",
+    "DoublyRobust": "ultr.methods.doubly_robust",
+    "UPE": "ultr.methods.upe",
+    "LBD": "ultr.methods.lbd",
     "InversePropensity": "ultr.methods.inverse_propensity",
     "JudgedLists": "ultr.data.judged",
     "LabelBaseline": "ultr.methods.label_baseline",

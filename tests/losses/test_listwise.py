@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ultr.losses import centred_squared_error, softmax_cross_entropy
+from ultr.losses import centred_squared_error, first_over_each, order_loss, softmax_cross_entropy
 
 
 def _cross_entropy_by_definition(logits: list[float], clicks: list[float]) -> float:
@@ -64,3 +64,24 @@ def test_the_squared_error_is_that_of_all_pairs_of_a_list() -> None:
         mask=mask,
     )
     torch.testing.assert_close(found, torch.tensor([pairs / 12, pairs / 12]))
+
+
+def test_the_order_of_a_list_is_drawn_document_by_document() -> None:
+    scores = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.3, 9.0]], dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    a, b, c = (math.exp(each) for each in (0.5, -1.0, 2.0))
+    first = -math.log(a / (a + b + c)) - math.log(b / (b + c))
+    second = -math.log(math.exp(1.0) / (math.exp(1.0) + math.exp(0.3)))
+    losses = order_loss(scores, mask=mask)
+    torch.testing.assert_close(losses.detach(), torch.tensor([first, second], dtype=torch.float64))
+    (slope,) = torch.autograd.grad(losses.sum(), scores)
+    assert slope[1, 2] == 0
+    assert slope.isfinite().all()
+
+
+def test_the_first_over_each_is_a_weight_without_a_gradient() -> None:
+    logits = torch.tensor([[0.5, -1.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    weights = first_over_each(logits)
+    expected = [1.0, math.exp(1.5), math.exp(-1.5)]
+    torch.testing.assert_close(weights, torch.tensor([expected], dtype=torch.float64))
+    assert not weights.requires_grad

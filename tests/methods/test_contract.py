@@ -12,10 +12,10 @@ from ultr.data.bias_factor import numeric_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.methods import DLA, METHODS, Affine, RegressionEM, TwoTower, Vectorization, methods_with
+from ultr.methods import DLA, LBD, Affine, RegressionEM, TwoTower, Vectorization, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.methods.lambdamart import LambdaMART
-from ultr.relevance import MLP
+from ultr.relevance import MLP, Trees
 from ultr.testing.methods import MethodContract, small_log
 from ultr.testing.trees import TreesContract
 
@@ -36,6 +36,10 @@ class _Contract(MethodContract):
         "norm": 0.0,
         "start": 0.2,
         "dropout": 0.3,
+        "penalty": 5.0,
+        "reversal": 0.5,
+        "largest_weight": 5.0,
+        "logging_score": "linear_2",
         "link": "softmax",
         "weight_power": 0.5,
         "debias": True,
@@ -96,19 +100,26 @@ class _TreesContract(TreesContract, _Contract):
         super().test_separate_sessions_train_like_the_collapsed_log(method)
 
 
-@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+WITH_TREES = methods_with(Trees)
+
+
+@pytest.mark.parametrize("method", list(WITH_TREES.values()), ids=list(WITH_TREES))
 class TestEveryMethodWithTrees(_TreesContract):
     pass
 
 
-@pytest.mark.parametrize("method", [TwoTower], ids=["with dropout"])
+@pytest.mark.parametrize("method", [TwoTower, LBD], ids=["two-tower with all remedies", "lbd with dropout"])
 class TestRandomLosses(_Contract):
-    """The contract once more, of a loss that draws random numbers."""
+    """The contract once more, of losses that draw random numbers, have an adversary and weigh impressions."""
 
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
-        return super().make(method, **{"dropout": 0.3} | options)
+        remedies = {"dropout": 0.3} | ({"reversal": 0.1, "largest_weight": 20.0} if method is TwoTower else {})
+        return super().make(method, **remedies | options)
 
-    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "link": "softmax", "smooth": False}
+    changes: ClassVar[dict[str, Any]] = {"dropout": 0.6, "reversal": 1.0, "largest_weight": 2.0}
+
+    def has_effect(self, option: str, method: type[Estimator]) -> bool:
+        return option in self.changes
 
 
 class _WithAValue(_Contract):

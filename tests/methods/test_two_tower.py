@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.methods.exact_logs import exact_log, placed
 from tests.relevance.documents import blank_documents
 from torch import Tensor
 
@@ -14,8 +15,9 @@ from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.methods import TwoTower
+from ultr.methods.bias_dropout import drop
 from ultr.methods.factors import Factor
-from ultr.methods.two_tower import TowersObjective, drop
+from ultr.methods.two_tower import TowersObjective, reverse
 from ultr.metrics import kendall_tau
 from ultr.relevance import MLP
 from ultr.train.lists import Batch
@@ -94,6 +96,70 @@ def test_dropping_keeps_the_mean_and_gives_nothing_or_the_enlarged_bias() -> Non
     assert drop(bias, noise, 0.0).equal(bias)
 
 
+def _placed(temperature: float) -> ClickLog:
+    """Expected clicks of examination times relevance, which no sum of logits is, placed by relevance and chance."""
+    g = 0.05 + 0.9 * (RELEVANCE + 2) / 3
+    shown = placed(g, shown=SHOWN, lists=150, temperature=temperature)
+    return exact_log(shown, g[shown] * np.array([1.0, 0.8, 0.6, 0.45, 0.35, 0.25]))
+
+
+def test_weights_bring_back_the_effects_of_random_placement_where_the_model_is_wrong() -> None:
+    relevance = MLP(hidden=(16,), recipe="collapsed", steps=250, learning_rate=0.03, batch_size=150)
+
+    def effects(temperature: float, largest_weight: float | None = None) -> Doubles:
+        fitted = TwoTower(relevance=relevance, largest_weight=largest_weight).fit(_placed(temperature))
+        return fitted.effects()["position"].astype(np.float64)
+
+    at_random = effects(1e9)
+    lost = np.abs(effects(1.0) - at_random).mean()
+    assert lost > 0.08
+    assert np.abs(effects(1.0, 100.0) - at_random).mean() < 0.6 * lost
+
+
+def test_a_reversed_gradient_leaves_values_and_turns_the_slope() -> None:
+    values = torch.tensor([0.5, -2.0], dtype=torch.float64, requires_grad=True)
+    found = reverse(values, 0.3)
+    assert found.tolist() == pytest.approx([0.5, -2.0])
+    assert torch.autograd.grad(found.square().sum(), values)[0].tolist() == pytest.approx([-0.3 * 1.0, 0.3 * 4.0])
+
+
+@pytest.mark.parametrize("link", ["sigmoid", "softmax"])
+def test_the_adversary_predicts_clicks_from_the_bias_and_the_bias_moves_against_it(
+    r: Tensor, batch: Batch, link: str
+) -> None:
+    plain, reversed_ = _objective(link), _objective(link, reversal=0.3)
+    assert reversed_.adversary is not None
+    weights = torch.tensor([1.7, -0.4], dtype=torch.float64)
+    with torch.no_grad():
+        reversed_.adversary.values.copy_(weights)
+    logits = torch.from_numpy(1.7 * BIAS - 0.4)
+    if link == "sigmoid":
+        chances = logits.sigmoid()
+        losses = -(batch.clicks[batch.mask] * chances.log() + (1 - batch.clicks[batch.mask]) * (1 - chances).log())
+        alone = batch.pad(losses).sum(dim=-1)
+    else:
+        alone = torch.stack(
+            [
+                -(batch.clicks[row, : len(part)] * part.log_softmax(0)).sum()
+                for row, part in enumerate(logits.split([3, 2]))
+            ]
+        )
+    loss = plain.loss(r, batch)
+    torch.testing.assert_close(reversed_.loss(r, batch), loss + alone)
+    torch.testing.assert_close(reversed_.likelihood_loss(r, batch), loss)
+    # Of the tower: the gradient of the likelihood less 0.3 times that of the adversary.
+    table = reversed_.tower.tables[0].requires_grad_()
+
+    def slope(objective: TowersObjective, scale: float) -> Tensor:
+        objective.reversal = scale
+        found: Tensor = torch.autograd.grad(objective.loss(r, batch).sum(), table)[0]
+        return found
+
+    at_zero, at_one, at_other = slope(reversed_, 0.0), slope(reversed_, -1.0), slope(reversed_, 0.3)
+    torch.testing.assert_close(at_other, at_zero - 0.3 * (at_one - at_zero))
+    assert (at_one - at_zero).abs().max() > 0.01
+
+
 @pytest.fixture
 def batch() -> Batch:
     return Batch(
@@ -104,9 +170,9 @@ def batch() -> Batch:
     )
 
 
-def _objective(link: str, dropout: float = 0.0) -> TowersObjective:
+def _objective(link: str, dropout: float = 0.0, reversal: float = 0.0) -> TowersObjective:
     factors = [Factor("position", ("1", "2", "3"), 0), Factor("device", ("phone", "desktop"), 1, by_page=True)]
-    objective = TowersObjective(factors, link=link, dropout=dropout).double()
+    objective = TowersObjective(factors, link=link, dropout=dropout, reversal=reversal).double()
     with torch.no_grad():
         objective.tower.tables[0].copy_(torch.tensor([[0.3], [-0.4], [-1.0]]))
         objective.tower.tables[1].copy_(torch.tensor([[0.1], [0.6]]))
@@ -135,6 +201,9 @@ def test_the_loss_is_minus_the_likelihood_of_both_towers(r: Tensor, batch: Batch
     expected = [-(clicks[:3] * np.log(shares[0])).sum(), -(clicks[3:] * np.log(shares[1])).sum()]
     found = _objective("softmax", 0.3).loss(r, replace(batch, noise=drawn))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    weights = np.array([1.0, 0.2, 3.0, 0.0, 2.0])
+    found = _objective("sigmoid", 0.3).loss(r, replace(batch, noise=drawn), torch.from_numpy(weights))
+    np.testing.assert_allclose(found.numpy(), [(weights * losses)[:3].sum(), (weights * losses)[3:].sum()], rtol=1e-6)
 
 
 def test_a_document_is_clicked_with_the_probability_of_both_towers(r: Tensor, batch: Batch) -> None:
@@ -159,6 +228,9 @@ def test_effects_are_relative_to_the_first_level() -> None:
         ({"dropout": -0.1}, "dropout"),
         ({"dropout": float("nan")}, "dropout"),
         ({"link": "logit"}, "link must be one of sigmoid, softmax"),
+        ({"reversal": -1.0}, "reversal must be a number of at least 0, got -1.0"),
+        ({"largest_weight": 0.5}, "largest_weight must be at least 1, got 0.5"),
+        ({"largest_weight": 9.0, "link": "softmax"}, "largest_weight needs link='sigmoid'"),
     ],
     ids=str,
 )

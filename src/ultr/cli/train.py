@@ -64,8 +64,8 @@ def train(
     propensities: Annotated[
         Path | None,
         typer.Option(
-            help="For the method inverse-propensity: a file (JSON, CSV, or one number per line), or the folder of a "
-            "click log whose rankings were random."
+            help="For inverse-propensity and doubly-robust: a file (JSON, CSV, or one number per line), or the folder "
+            "of a click log whose rankings were random."
         ),
     ] = None,
     value: Annotated[
@@ -103,7 +103,7 @@ def train(
         chosen["relevance"] = relevance
     if propensities is not None:
         if "propensities" not in types:
-            way_out = "leave --propensities out or use inverse-propensity"
+            way_out = "leave --propensities out or use inverse-propensity or doubly-robust"
             raise OptionError(f"method {method} takes no propensities; {way_out}")
         if "propensities" in chosen:
             raise OptionError("propensities are given twice, by --propensities and by --set; keep one of them")

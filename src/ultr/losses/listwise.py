@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+_NOTHING = -1e9
+"""The logit of what is not there, where minus infinity has no gradient."""
+
 
 def list_log_softmax(logits: Tensor, *, mask: Tensor) -> Tensor:
     """Log-probability of each document within its list, [lists, width]; 0 where there is no document."""
@@ -19,6 +22,23 @@ def softmax_cross_entropy(logits: Tensor, clicks: Tensor, *, mask: Tensor) -> Te
     list without a click adds nothing. Where mask is False, logits and clicks do not matter.
     """
     return -(clicks.masked_fill(~mask, 0.0) * list_log_softmax(logits, mask=mask)).sum(dim=-1)
+
+
+def first_over_each(logits: Tensor) -> Tensor:
+    """The probability of the first document of a list over that of each; only a weight, so without a gradient."""
+    fixed = logits.detach()
+    return (fixed[:, :1] - fixed).exp()
+
+
+def order_loss(scores: Tensor, *, mask: Tensor) -> Tensor:
+    """Minus the log-likelihood that documents are drawn one after the other in the order of each list, [lists].
+
+        L = - sum_i log(exp(scores_i) / sum_{j >= i} exp(scores_j))
+
+    Documents that are left compete for every place (Plackett and Luce). Where mask is False, scores do not matter.
+    """
+    left = scores.masked_fill(~mask, _NOTHING).flip(-1).logcumsumexp(dim=-1).flip(-1)
+    return (left - scores).masked_fill(~mask, 0.0).sum(dim=-1)
 
 
 def centred_squared_error(scores: Tensor, targets: Tensor, *, mask: Tensor) -> Tensor:

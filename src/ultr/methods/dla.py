@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.losses import softmax_cross_entropy
+from ultr.losses import first_over_each, softmax_cross_entropy
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.observation import Observation
@@ -25,15 +25,9 @@ def dual_loss(relevance: Tensor, observation: Tensor, clicks: Tensor, *, mask: T
 
     All arguments are [lists, width]; relevance and observation are logits.
     """
-    of_ranker = softmax_cross_entropy(relevance, clicks * _first_over_each(observation), mask=mask)
-    of_propensities = softmax_cross_entropy(observation, clicks * _first_over_each(relevance), mask=mask)
+    of_ranker = softmax_cross_entropy(relevance, clicks * first_over_each(observation), mask=mask)
+    of_propensities = softmax_cross_entropy(observation, clicks * first_over_each(relevance), mask=mask)
     return of_ranker + of_propensities
-
-
-def _first_over_each(logits: Tensor) -> Tensor:
-    """The probability of the first document of a list over that of each; only a weight, so without a gradient."""
-    fixed = logits.detach()
-    return (fixed[:, :1] - fixed).exp()
 
 
 class DualObjective(ScalarObjective):

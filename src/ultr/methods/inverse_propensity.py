@@ -11,19 +11,13 @@ import torch
 from torch import Tensor
 
 from ultr import checks
-from ultr.arrays import Doubles
-from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
-from ultr.data.cells import Cells
-from ultr.data.totals import totals
-from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
+from ultr.methods.position_propensities import ESTIMATORS, check_enough, check_given, given_or_estimated
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import ScalarObjective
 from ultr.train.stage import Models, Stage
-
-CLICK_RATE = "click-rate"
 
 
 class WeightedObjective(ScalarObjective):
@@ -70,10 +64,9 @@ class InversePropensity(Estimator[WeightedObjective]):
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
-        checks.one_of("estimator", self.estimator, [*SWAP_ESTIMATORS, CLICK_RATE])
+        checks.one_of("estimator", self.estimator, ESTIMATORS)
         checks.share("smallest", self.smallest)
-        for value in self.propensities or ():
-            checks.positive("each of the propensities", value)
+        check_given(self.propensities)
 
     def learns(self, factor: Factor) -> bool:
         """Only the position."""
@@ -86,14 +79,10 @@ class InversePropensity(Estimator[WeightedObjective]):
     def stages(self, objective: WeightedObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the weighted clicks."""
         positions = len(objective.propensities)
-        if self.propensities is not None and len(self.propensities) < positions:
-            raise OptionError(
-                f"the log shows {positions} positions, but {len(self.propensities)} propensities are given; "
-                "give one for each position"
-            )
+        check_enough(self.propensities, positions)
 
         def begin(_: Models) -> None:
-            found = self._propensities(lists, positions)
+            found = given_or_estimated(self.propensities, self.estimator, lists, positions)
             objective.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
 
         return [
@@ -106,21 +95,3 @@ class InversePropensity(Estimator[WeightedObjective]):
                 begin=begin,
             )
         ]
-
-    def _propensities(self, lists: TrainingLists, positions: int) -> Doubles:
-        if self.propensities is not None:
-            return np.array(self.propensities[:positions], dtype=np.float64)
-        if self.estimator == CLICK_RATE:
-            return click_rate_curve(
-                totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
-            )
-        cells = Cells.of(
-            lists.documents,
-            lists.factors[0],
-            lists.impressions,
-            lists.clicks,
-            count=positions,
-            offsets=lists.offsets,
-            fewest_positions=2,
-        )
-        return SWAP_ESTIMATORS[self.estimator](SwapTable.of(cells))

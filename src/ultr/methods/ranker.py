@@ -163,9 +163,9 @@ class Ranker(Generic[ObjectiveT]):
     def click_probabilities(self, log: ClickLog) -> Doubles:
         """For each shown document, the predicted probability of a click.
 
-        Methods with a model of the click itself (RegressionEM, Affine, TwoTower) give its probability. The list-wise
-        loss of the others fixes how the clicks of a list are shared out, not how many there are; their number per
-        impression is that of the training log.
+        Methods with a model of the click itself (RegressionEM, Affine, DoublyRobust, TwoTower) give its probability.
+        The list-wise loss of the others fixes how the clicks of a list are shared out, not how many there are; their
+        number per impression is that of the training log.
         """
         return self._predict(log, self._probabilities)[0]
 

@@ -13,9 +13,11 @@ from ultr.methods.affine import Affine
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.distilled import Distilled
 from ultr.methods.dla import DLA
+from ultr.methods.doubly_robust import DoublyRobust
 from ultr.methods.estimator import Estimator
 from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
+from ultr.methods.lbd import LBD
 from ultr.methods.lightgbm_ranker import LightGBMRanker
 from ultr.methods.model_file import load_manifest, load_weights
 from ultr.methods.pair_debias import PairDebias
@@ -23,6 +25,7 @@ from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionEM
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
+from ultr.methods.upe import UPE
 from ultr.methods.vectorization import Vectorization
 from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
@@ -34,10 +37,13 @@ _BUILT_IN: tuple[type[Estimator], ...] = (
     Vectorization,
     Affine,
     DLA,
+    UPE,
+    LBD,
     TwoTower,
     RegressionEM,
     PairDebias,
     InversePropensity,
+    DoublyRobust,
     LightGBMRanker,
     XGBoostRanker,
     ClickBaseline,

@@ -190,7 +190,7 @@ class MethodContract:
                 outcomes = []
                 for share in shares:
                     part = batch(share, stage.noise)
-                    losses, sums = stage.losses(model.outputs(part.documents, stage.uses), part)
+                    losses, sums = model.losses(stage, part)
                     losses.sum().backward()  # type: ignore[no-untyped-call]
                     outcomes.append([losses.detach().sum(), *([] if sums is None else [sums])])
                 gradients = [weights.grad.clone() for weights in model.parameters() if weights.grad is not None]
@@ -236,7 +236,7 @@ class MethodContract:
             for batch in (narrow, wide):
                 model.load_state_dict(start)
                 model.zero_grad()
-                losses, sums = stage.losses(model.outputs(batch.documents, stage.uses), batch)
+                losses, sums = model.losses(stage, batch)
                 losses.sum().backward()  # type: ignore[no-untyped-call]
                 if stage.update is not None:
                     assert sums is not None

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from ultr.relevance.inputs import Documents
 from ultr.relevance.relevance_model import RelevanceModel
+from ultr.train.lists import Batch
 from ultr.train.objective import Objective
 from ultr.train.stage import Models, Stage
 from ultr.train.value import VALUE, ByValue
@@ -35,6 +36,12 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
         """The outputs of these relevance models side by side, [documents, outputs]."""
         found = [self.models[name](documents) for name in names]
         return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+
+    def losses(self, stage: Stage, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """The loss of each list of a batch by a stage, and the sums for its `update` if there are any."""
+        if stage.slopes:
+            batch.documents.preprocessed.requires_grad_()
+        return stage.losses(self.outputs(batch.documents, stage.uses), batch)
 
     @property
     def ranking(self) -> Objective:

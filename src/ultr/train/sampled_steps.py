@@ -69,7 +69,7 @@ def train_step(
     device = parameters[0].device if parameters else torch.device("cpu")
     batch = batch.to(device)
     with torch.autocast(device.type, PRECISIONS[precision], enabled=precision != "float32"):
-        losses, sums = stage.losses(model.outputs(batch.documents, stage.uses), batch)
+        losses, sums = model.losses(stage, batch)
     loss = losses.mean() * portion
     objective = loss if stage.penalty is None else loss + stage.penalty(model.by_name) / group.size
     optimizer.zero_grad()

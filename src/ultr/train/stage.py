@@ -44,6 +44,8 @@ class Stage:
     """Random numbers per document that `loss` finds in `batch.noise`.
 
     They depend on seed, stage and step alone, so that they repeat, resume and divide among processes."""
+    slopes: bool = False
+    """True: `loss` takes derivatives of r in the inputs of its documents, `batch.documents.preprocessed`."""
     held_out: ListLoss | None = None
     """The loss of validation by held-out clicks, without noise; by default `loss`."""
     penalty: Callable[[Models], Tensor] | None = None

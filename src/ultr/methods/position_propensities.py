@@ -1,0 +1,52 @@
+"""Propensities by position that are fixed before training: given, or estimated from the log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ultr import checks
+from ultr.arrays import Doubles
+from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
+from ultr.data.cells import Cells
+from ultr.data.totals import totals
+from ultr.errors import OptionError
+from ultr.train.lists import TrainingLists
+
+CLICK_RATE = "click-rate"
+ESTIMATORS = (*SWAP_ESTIMATORS, CLICK_RATE)
+
+
+def check_given(given: tuple[float, ...] | None) -> None:
+    """Raise an `OptionError` for a propensity that is not above 0."""
+    for value in given or ():
+        checks.positive("each of the propensities", value)
+
+
+def check_enough(given: tuple[float, ...] | None, positions: int) -> None:
+    """Raise an `OptionError` if fewer propensities are given than the log has positions."""
+    if given is not None and len(given) < positions:
+        raise OptionError(
+            f"the log shows {positions} positions, but {len(given)} propensities are given; give one for each position"
+        )
+
+
+def given_or_estimated(
+    given: tuple[float, ...] | None, estimator: str, lists: TrainingLists, positions: int
+) -> Doubles:
+    """The given propensities in their own unit, or those of one of the `ESTIMATORS`, [positions]."""
+    if given is not None:
+        return np.array(given[:positions], dtype=np.float64)
+    if estimator == CLICK_RATE:
+        return click_rate_curve(
+            totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
+        )
+    cells = Cells.of(
+        lists.documents,
+        lists.factors[0],
+        lists.impressions,
+        lists.clicks,
+        count=positions,
+        offsets=lists.offsets,
+        fewest_positions=2,
+    )
+    return SWAP_ESTIMATORS[estimator](SwapTable.of(cells))
