@@ -10,6 +10,9 @@ from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
 
+SHOWN_ENOUGH = 0.1
+"""Positions that only the longest pages have, fewer than this share of those at the most frequent one, say little."""
+
 
 @dataclass(frozen=True)
 class FactorRates:
@@ -34,22 +37,20 @@ class ClickRates:
     def finding(self) -> Finding:
         """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
-        shown = np.flatnonzero(position.rates.impressions > 0)
-        first, last = shown[0], shown[-1]
         rates = position.rates
+        shown = np.flatnonzero(rates.impressions >= SHOWN_ENOUGH * rates.impressions.max())
+        first, last = shown[0], shown[-1]
         top, bottom = rates.values[first], rates.values[last]
-        times = top / bottom if bottom > 0 else np.inf
         falls = rates.low[first] > rates.high[last]
-        said = (
-            f"position {position.levels[first]} is clicked {_times(times)} as often as position "
-            f"{position.levels[last]} ({top:.3f} and {bottom:.3f}); how much of that is position and how much "
-            "relevance, rates do not say"
-        )
+        one, other = (f"position {position.levels[each]}" for each in (first, last))
         if not falls:
-            said = (
-                f"click rates do not fall from position {position.levels[first]} ({top:.3f}) to position "
-                f"{position.levels[last]} ({bottom:.3f})"
-            )
+            said = f"click rates do not fall beyond chance from {one} ({top:.3f}) to {other} ({bottom:.3f})"
+        elif bottom > 0:
+            said = f"{one} is clicked {top / bottom:.1f} times as often as {other} ({top:.3f} and {bottom:.3f})"
+        else:
+            said = f"{one} is clicked at a rate of {top:.3f}, {other} never"
+        if falls:
+            said += "; how much of that is position and how much relevance, rates do not say"
         return Finding(
             name="click rates",
             question="How do click rates change with where and how a document is shown?",
@@ -77,7 +78,3 @@ def _of_factor(factor: FactorRates) -> str:
         f"by {factor.name}, {factor.levels[high]} is clicked most ({rates.values[high]:.3f}) and {factor.levels[low]} "
         f"least ({rates.values[low]:.3f})"
     )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f} times" if np.isfinite(ratio) else "infinitely"
