@@ -89,7 +89,13 @@ class Diagnosis:
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
                 f"ultr compare model forest --log {self.source}",
             ]
-        if self.linkage.position.connected and self.dimension.scalar.answer != "no":
+        if not self.linkage.position.connected:
+            kind = " --relevance trees" if gaps else ""
+            commands.append(
+                f"keep: ultr train click{kind} --log {self.source} --out raw; nothing in this log says whether "
+                "debiasing helps or harms, so let users decide between the two"
+            )
+        elif self.dimension.scalar.answer != "no":
             commands.append(
                 f"compare: ultr train inverse-propensity --log {self.source} --out other; "
                 f"ultr compare other model --log {self.source}"
