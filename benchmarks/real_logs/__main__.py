@@ -1,6 +1,6 @@
 """Two public logs of hotel searches, from the raw file to a verdict.
 
-    python -m benchmarks.real_logs --data FOLDER                    # all of it, an hour on one core
+    python -m benchmarks.real_logs --data FOLDER                    # all of it, half an hour on one core
     python -m benchmarks.real_logs --data FOLDER --parts control    # one part
     python -m benchmarks.real_logs --data FOLDER --logs OUT         # also keep the logs, for ultr doctor and the like
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.measurement import Measurement
-from benchmarks.real_logs.contenders import NETWORK, RAW, TREES
+from benchmarks.real_logs.contenders import DEBIASED, NETWORK, RAW, TREES
 from benchmarks.real_logs.judging import (
     Judgement,
     WeightedJudgement,
@@ -109,7 +109,9 @@ class Standings:
 
 
 def _raw(name: str) -> str:
-    """Raw clicks by the same relevance model: by trees for what is no network."""
+    """Raw clicks by the same relevance model: by the same library, by a network, or by trees."""
+    if name.endswith(DEBIASED):
+        return name.removesuffix(DEBIASED)
     return f"{RAW}, {NETWORK if name.endswith(NETWORK) else TREES}"
 
 

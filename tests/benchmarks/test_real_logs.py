@@ -146,6 +146,7 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     log = _log([1, 0, 0, 1], [0, 2, 4], signals={"booking": np.array([0, 0, 0, 1])})
     good, bad = np.array([2.0, 1, 1, 2]), np.array([1.0, 2, 2, 1])
     scores = {"raw clicks, network": [bad], "DLA, network": [good], "raw clicks, trees": [good], "LightGBM": [bad]}
+    scores["LightGBM, debiased"] = [bad]
     standings = Standings.of(scores, log, examination=np.array([1.0, 0.5]))
     leads = {name: standings.against_raw(name, "click") for name in scores}
     lost = 1 - 1 / np.log2(3)
@@ -154,6 +155,8 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     assert leads["DLA, network"].difference == pytest.approx(lost)
     assert leads["LightGBM"] is not None
     assert leads["LightGBM"].difference == pytest.approx(-lost)
+    assert leads["LightGBM, debiased"] is not None
+    assert leads["LightGBM, debiased"].difference == 0
     # The click of the second search was at position 2, which is examined half as often, so it counts twice.
     mixed = judge_weighted([np.array([2.0, 1, 2, 1])], log, examination=np.array([1.0, 0.5]))
     assert mixed.interval.mean == pytest.approx((1 + 2 * (1 - lost)) / 3)
