@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ultr.data.click_log import ClickLog
@@ -79,3 +81,16 @@ def test_rates_are_compared_with_the_last_position_that_is_shown_often() -> None
     verdict, said = _said([400, 400, 60, 1], [120, 60, 18, 1])
     assert verdict == "careful"
     assert said == "Click rates do not fall beyond chance from position 1 (0.300) to position 3 (0.300)."
+
+
+def test_where_every_page_has_one_click_rates_do_not_tell_whether_a_device_matters() -> None:
+    shown: dict[str, Any] = {"features": np.zeros((8, 0)), "documents": np.arange(8), "offsets": [0, 2, 4, 6, 8]}
+    devices = ["phone"] * 4 + ["desk"] * 4
+    clicks = [1, 0, 1, 0, 0, 1, 0, 1]
+    for clicked, device, fixed in (
+        (clicks, devices, True),
+        ([1, 1, 0, 0, 0, 1, 0, 1], devices, False),
+        (clicks, ["phone", "desk"] * 4, False),
+    ):
+        said = ClickRates.of(ClickLog.of(**shown, clicks=clicked, queries=np.arange(4), device=device)).finding().answer
+        assert ("rates do not tell whether device matters" in said) is fixed

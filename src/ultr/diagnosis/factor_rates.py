@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import spread
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
 
@@ -21,6 +23,8 @@ class FactorRates:
     name: str
     levels: tuple[str, ...]
     rates: Rates
+    fixed: bool = False
+    """True if the factor is the same for a whole page and every page has one click, so that rates cannot differ."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,9 @@ class ClickRates:
     @classmethod
     def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
-        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f)) for f in log.factors))
+        return cls(
+            tuple(FactorRates(f.name, f.levels, click_rates(log, f), _one_click_a_page(log, f)) for f in log.factors)
+        )
 
     def finding(self) -> Finding:
         """The answer on click rates by position and by every other bias factor."""
@@ -65,7 +71,18 @@ class ClickRates:
         )
 
 
+def _one_click_a_page(log: ClickLog, factor: BiasFactor) -> bool:
+    """True if a factor is the same for all documents of a list, and every list has as many clicks as impressions."""
+    if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
+        return False
+    starts = log.offsets[:-1]
+    once = np.array_equal(np.add.reduceat(log.clicks, starts), log.impressions)
+    return once and np.array_equal(spread(factor.values[starts], log.offsets), factor.values)
+
+
 def _of_factor(factor: FactorRates) -> str:
+    if factor.fixed:
+        return f"every page has one click, so that rates do not tell whether {factor.name} matters"
     shown = np.flatnonzero(factor.rates.impressions > 0)
     if len(shown) < 2:
         return f"{factor.name} has one value only, so it can be left out"
