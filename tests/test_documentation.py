@@ -23,6 +23,7 @@ GIVEN = (
     stand_ins.raw_log,
     stand_ins.features,
     stand_ins.shown_and_clicked,
+    stand_ins.hotel_searches,
     stand_ins.clickouts,
     stand_ins.days,
     stand_ins.ubi,

@@ -1,11 +1,12 @@
 """Two public logs of hotel searches, from the raw file to a verdict.
 
-    python -m benchmarks.real_logs --data FOLDER                    # all of it, an hour on one core
+    python -m benchmarks.real_logs --data FOLDER                    # all of it, half an hour on one core
     python -m benchmarks.real_logs --data FOLDER --parts control    # one part
     python -m benchmarks.real_logs --data FOLDER --logs OUT         # also keep the logs, for ultr doctor and the like
 
-FOLDER holds `expedia/searches.csv.gz` (ICDM 2013) and `trivago/clickouts.csv.gz` (RecSys 2019), with the columns of the
-public files. Expedia: rankers learn from searches in the site's order and are judged by clicks and bookings in searches
+FOLDER holds `expedia/train.csv` (ICDM 2013) and `trivago/train.csv` (RecSys 2019) as they were published, or parts of
+them with a row for each shown hotel: `expedia/searches*.csv.gz`, `trivago/clickouts*.csv.gz`. Several files are taken
+together. Expedia: rankers learn from searches in the site's order and are judged by clicks and bookings in searches
 in random order. trivago: position and device as two real bias factors, judged by held-out clicks.
 """
 

@@ -39,6 +39,8 @@ MOST_LISTS = 200
 RAW = "raw clicks"
 TRUE_CURVE = "IPW, true curve"
 NETWORK, TREES = "network", "trees"
+DEBIASED = ", debiased"
+"""Behind the name of a library that knows positions."""
 LIBRARIES: dict[str, type[Estimator]] = {"LightGBM": LightGBMRanker, "XGBoost": XGBoostRanker}
 
 
@@ -69,7 +71,7 @@ def contenders(sizes: Sizes, *, click_rates: Doubles, true_curve: Doubles) -> di
     for name, library in LIBRARIES.items():
         if find_spec(name.lower()):
             found[name] = library().set_params(relevance__rounds=sizes.rounds)
-            found[f"{name}, debiased"] = library().set_params(relevance__rounds=sizes.rounds, debias=True)
+            found[f"{name}{DEBIASED}"] = library().set_params(relevance__rounds=sizes.rounds, debias=True)
     return found
 
 

@@ -37,6 +37,7 @@ TRUTH, AS_LOGGED, REPEATS = "random searches", "click rates of the log", "EM, sa
 OF_RANDOM = "raw clicks of random searches, cross-validated trees"
 DRAWN = ("DLA", "Vectorization d=3", "RegressionEM", "TwoTower, softmax")
 IMITATION = "the site's order without users"
+AS_SHOWN = "random order, as it was shown"
 IMPRESSIONS = 1_000
 """Impressions of a list whose clicks are computed, not counted."""
 FOLDS = 5
@@ -161,6 +162,7 @@ def train(searches: Searches, kept: Path | None) -> tuple[Standings, dict[str, D
         print(f"{name}: {short(judge(found[name], test).interval.mean)}", file=sys.stderr, flush=True)
     found[OF_RANDOM] = [_cross_validated(searches, seed) for seed in searches.seeds]
     found |= {name: [each] for name, each in contenders.heuristics(test, ONE_FEATURE).items()}
+    found[AS_SHOWN] = [-test.positions.astype(np.float64)]
     examination = power_law(searches.exponent(), len(test.position.levels))
     return Standings.of(found, test, examination=examination), curves
 

@@ -90,6 +90,15 @@ def judge_weighted(scores: Sequence[Doubles], log: ClickLog, *, examination: Dou
     return WeightedJudgement(*(each.astype(np.float64) for each in totals))
 
 
+def weighted_by_chance(log: ClickLog, *, examination: Doubles) -> WeightedJudgement:
+    """What random orders have on average: every rank of a list is as likely for a click as any other."""
+    lists = ragged.list_numbers(log.offsets)
+    weighted = log.clicks / examination[log.position.values]
+    weights = np.bincount(lists, weighted, minlength=log.lists).astype(np.float64)
+    discounts = _discounts_up_to(CUTOFF)[np.minimum(log.lengths, CUTOFF)] / np.maximum(log.lengths, 1)
+    return WeightedJudgement(weights * discounts, weights)
+
+
 def click_discounts(scores: Doubles, clicks: Integers, offsets: Integers, *, cutoff: int) -> Doubles:
     """1 / log2(rank + 1) of each document, 0 beyond the cutoff; of equal scores, clicked documents come last."""
     order = np.lexsort((clicks, -scores, ragged.list_numbers(offsets)))
@@ -113,11 +122,16 @@ def chance_ndcg(labels: Integers, offsets: Integers, *, cutoff: int) -> Doubles:
     """
     lengths = np.diff(offsets)
     relevant = np.bincount(ragged.list_numbers(offsets)[labels > 0], minlength=len(lengths))
-    gained = np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(cutoff) + 2))])
+    gained = _discounts_up_to(cutoff)
     ideal = gained[np.minimum(relevant, cutoff)]
     met = gained[np.minimum(lengths, cutoff)] * relevant / np.maximum(lengths, 1)
     found: Doubles = np.divide(met, ideal, out=np.full(len(lengths), np.nan), where=ideal > 0)
     return found
+
+
+def _discounts_up_to(cutoff: int) -> Doubles:
+    """The sum of 1 / log2(r + 1) over the first 0, 1, ... ranks, up to the cutoff."""
+    return np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(cutoff) + 2))])
 
 
 def detectable(test: PairedTest, *, level: float = 0.95) -> float:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 STEPS = 100
 """Most steps of Newton's method."""
 
+TICKS = (0.05, 0.1, 0.2, 0.5, 1)
+"""Numbers at the logarithmic axis of a figure."""
+
 Band = tuple[Doubles, Doubles, Doubles]
 """Values, low and high."""
 
@@ -161,7 +164,7 @@ def _fit(log: ClickLog, documents: Integers, groups: Groups, times: Integers) ->
 
 def draw(curves: Mapping[str, Band | Doubles], names: Sequence[str]) -> Figure:
     """Curves by groups of positions; those with an interval stand out."""
-    figure, axes = blank(7.2, 3.8, xlabel="position", ylabel="clicks over position 1, logarithmic")
+    figure, axes = blank(6.4, 3.6, xlabel="position", ylabel="clicks over those at position 1")
     places, colours = np.arange(len(names)), iter((GREY, BLUE, ORANGE, GREEN, PURPLE, RED))
     for name, curve in curves.items():
         if isinstance(curve, tuple):
@@ -173,5 +176,7 @@ def draw(curves: Mapping[str, Band | Doubles], names: Sequence[str]) -> Figure:
             axes.plot(places, curve, "--" if colour == GREY else "-", color=colour, marker=".", label=name)
     axes.set_xticks(places, names)
     axes.set_yscale("log")
+    axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.tick_params(axis="y", which="minor", left=False)
     axes.legend(frameon=False, fontsize=9)
     return figure

@@ -8,8 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.measurement import Measurement
-from benchmarks.real_logs.contenders import NETWORK, RAW, TREES
-from benchmarks.real_logs.judging import Judgement, WeightedJudgement, by_chance, detectable, judge, judge_weighted
+from benchmarks.real_logs.contenders import DEBIASED, NETWORK, RAW, TREES
+from benchmarks.real_logs.judging import (
+    Judgement,
+    WeightedJudgement,
+    by_chance,
+    detectable,
+    judge,
+    judge_weighted,
+    weighted_by_chance,
+)
 from benchmarks.real_logs.printing import short, spanned, table
 from benchmarks.real_logs.reading import BOOKING
 from ultr.arrays import Doubles
@@ -43,7 +51,8 @@ class Standings:
                 | {CHANCE: by_chance(log, signal=signal)}
                 for signal in SIGNALS
             },
-            {name: judge_weighted(each, log, examination=examination) for name, each in scores.items()},
+            {name: judge_weighted(each, log, examination=examination) for name, each in scores.items()}
+            | {CHANCE: weighted_by_chance(log, examination=examination)},
         )
 
     def against_raw(self, name: str, signal: str) -> PairedTest | None:
@@ -73,12 +82,9 @@ class Standings:
         spread = short(clicks.spread) if len(clicks.by_seed) > 1 else ""
         cells = [name, short(clicks.interval.mean), spanned(clicks.interval.low, clicks.interval.high), spread]
         cells += _lead(self.against_raw(name, CLICK))
-        weighted = self.weighted.get(name)
-        if weighted is None:
-            cells += ["", ""]
-        else:
-            lead = weighted.against(self.weighted[_raw(name)])
-            cells += [short(weighted.interval.mean), "" if name == _raw(name) else _with_span(lead.mean, lead)]
+        weighted = self.weighted[name]
+        lead = weighted.against(self.weighted[_raw(name)])
+        cells += [short(weighted.interval.mean), "" if name == _raw(name) else _with_span(lead.mean, lead)]
         return [*cells, short(bookings.interval.mean), *_lead(self.against_raw(name, BOOKING))]
 
     def measurements(self) -> list[Measurement]:
@@ -103,7 +109,9 @@ class Standings:
 
 
 def _raw(name: str) -> str:
-    """Raw clicks by the same relevance model: by trees for what is no network."""
+    """Raw clicks by the same relevance model: by the same library, by a network, or by trees."""
+    if name.endswith(DEBIASED):
+        return name.removesuffix(DEBIASED)
     return f"{RAW}, {NETWORK if name.endswith(NETWORK) else TREES}"
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from benchmarks.real_logs.__main__ import main
 from benchmarks.real_logs.expedia import shuffled, sorted_by_price, without_users
 from benchmarks.real_logs.judging import chance_ndcg, click_discounts, detectable, judge, judge_weighted
 from benchmarks.real_logs.position_curves import Groups
-from benchmarks.real_logs.reading import EXPEDIA, TRIVAGO, ShownLists, read_expedia, read_trivago
+from benchmarks.real_logs.reading import ShownLists, read_expedia, read_trivago
 from benchmarks.real_logs.standings import CHANCE, Standings
 
 from ultr.arrays import Doubles
@@ -35,11 +36,25 @@ EXPEDIA_ROWS = (
 )
 
 
+TRIVAGO_ROWS = (
+    "user_id,session_id,timestamp,step,action_type,reference,platform,city,device,current_filters,impressions,prices",
+    "u,s,1,1,search for poi,Port,AU,Sydney,mobile,,,",
+    "u,s,2,2,clickout item,7,AU,Sydney,mobile,,5|7|9,50|60|70",
+    "u,s,3,3,clickout item,8,AU,Sydney,mobile,,5|7|9,50|60|70",
+    "v,t,4,1,clickout item,4,BR,Rio,desktop,Hotel|4 Star,4|5,10|20",
+)
+
+
 @pytest.fixture
 def expedia(tmp_path: Path) -> Path:
-    path = tmp_path / "searches.csv"
-    path.write_text("\n".join(EXPEDIA_ROWS) + "\n")
-    return path
+    return _folder(tmp_path / "expedia", {"searches.csv": EXPEDIA_ROWS})
+
+
+def _folder(folder: Path, files: Mapping[str, Sequence[str]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, rows in files.items():
+        (folder / name).write_text("\n".join(rows) + "\n")
+    return folder
 
 
 def test_searches_in_random_order_are_apart_and_outcomes_are_no_features(expedia: Path) -> None:
@@ -60,18 +75,37 @@ def test_the_same_hotel_in_two_searches_is_one_identity(expedia: Path) -> None:
     assert len(set(hotels.tolist())) == 3
 
 
-def test_a_file_that_is_not_there_or_lacks_a_column_is_said_so(expedia: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no file"):
-        read_expedia(tmp_path / "other.csv")
-    with pytest.raises(DataError, match="no column 'serp'"):
-        read_trivago(expedia)
+def test_a_file_that_is_not_there_or_lacks_a_column_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no file .*searches\*\.csv or train\*\.csv"):
+        read_expedia(tmp_path)
+    with pytest.raises(DataError, match="no column 'action_type'"):
+        read_trivago(_folder(tmp_path, {"train.csv": EXPEDIA_ROWS}))
 
 
 def test_searches_of_one_kind_alone_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "searches.csv"
-    path.write_text("\n".join((EXPEDIA_ROWS[0], *EXPEDIA_ROWS[3:5])) + "\n")
     with pytest.raises(DataError, match="both kinds"):
-        read_expedia(path)
+        read_expedia(_folder(tmp_path, {"searches.csv": (EXPEDIA_ROWS[0], *EXPEDIA_ROWS[3:5])}))
+
+
+def test_several_files_are_one_log_and_the_contest_s_test_file_is_none_of_them(expedia: Path, tmp_path: Path) -> None:
+    header, *rows = EXPEDIA_ROWS
+    files = {"train_1.csv": [header, *rows[:3]], "train_2.csv": [header, *rows[3:]], "test.csv": ["srch_id", "1"]}
+    for one, several in zip(read_expedia(expedia), read_expedia(_folder(tmp_path / "files", files)), strict=True):
+        assert several.log.fingerprint() == one.log.fingerprint()
+
+
+def test_the_public_file_of_trivago_gives_the_lists_one_of_whose_hotels_was_clicked(tmp_path: Path) -> None:
+    shown = read_trivago(_folder(tmp_path, {"train.csv": TRIVAGO_ROWS}))
+    assert shown.log.clicks.tolist() == [0, 1, 0, 1, 0]  # Nobody was shown hotel 8.
+    assert shown.log.features[shown.log.documents, 0].tolist() == [50, 60, 70, 10, 20]
+    assert shown.of_rows("item_id").tolist() == [5, 7, 9, 4, 5]
+    assert shown.of_rows("device").tolist() == ["mobile"] * 3 + ["desktop"] * 2
+    rows = ["serp,city,item_id,device,position,price,click"]
+    rows += ["0,Sydney,5,mobile,1,50,0", "0,Sydney,7,mobile,2,60,1", "0,Sydney,9,mobile,3,70,0"]
+    rows += ["1,Rio,4,desktop,1,10,1", "1,Rio,5,desktop,2,20,0"]
+    prepared = read_trivago(_folder(tmp_path, {"clickouts.csv": rows}))
+    np.testing.assert_array_equal(prepared.log.features, shown.log.features)
+    assert prepared.identities("city", "item_id").tolist() == shown.identities("city", "item_id").tolist()
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 10])
@@ -112,6 +146,7 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     log = _log([1, 0, 0, 1], [0, 2, 4], signals={"booking": np.array([0, 0, 0, 1])})
     good, bad = np.array([2.0, 1, 1, 2]), np.array([1.0, 2, 2, 1])
     scores = {"raw clicks, network": [bad], "DLA, network": [good], "raw clicks, trees": [good], "LightGBM": [bad]}
+    scores["LightGBM, debiased"] = [bad]
     standings = Standings.of(scores, log, examination=np.array([1.0, 0.5]))
     leads = {name: standings.against_raw(name, "click") for name in scores}
     lost = 1 - 1 / np.log2(3)
@@ -120,12 +155,15 @@ def test_rankers_are_compared_with_raw_clicks_by_the_same_model() -> None:
     assert leads["DLA, network"].difference == pytest.approx(lost)
     assert leads["LightGBM"] is not None
     assert leads["LightGBM"].difference == pytest.approx(-lost)
+    assert leads["LightGBM, debiased"] is not None
+    assert leads["LightGBM, debiased"].difference == 0
     # The click of the second search was at position 2, which is examined half as often, so it counts twice.
     mixed = judge_weighted([np.array([2.0, 1, 2, 1])], log, examination=np.array([1.0, 0.5]))
     assert mixed.interval.mean == pytest.approx((1 + 2 * (1 - lost)) / 3)
     assert standings.weighted["DLA, network"].against(standings.weighted["raw clicks, network"]).mean == pytest.approx(
         lost
     )
+    assert standings.weighted[CHANCE].interval.mean == pytest.approx(1 - lost / 2)
     # One of two searches has a booking; of two hotels, each is first half of the time.
     assert standings.judged["booking"][CHANCE].interval.mean == pytest.approx(1 - lost / 2)
 
@@ -286,11 +324,11 @@ def test_position_alone_predicts_by_the_click_rates_of_other_folds() -> None:
     assert found[2] == pytest.approx(np.log(1.5 / 5))
 
 
-def _some(source: Path, target: Path, key: str, kind: str | None, count: int) -> None:
+def _some(file: str, source: Path, target: Path, key: str, kind: str | None, count: int) -> None:
     """The first so many lists of each kind of a file."""
     seen: dict[str, set[str]] = defaultdict(set)
-    target.parent.mkdir(parents=True)
-    with gzip.open(source, "rt") as rows, gzip.open(target, "wt") as kept:
+    (target / file).parent.mkdir(parents=True)
+    with gzip.open(source / file, "rt") as rows, gzip.open(target / file, "wt") as kept:
         reader = csv.DictReader(rows)
         assert reader.fieldnames is not None
         writer = csv.DictWriter(kept, reader.fieldnames)
@@ -305,8 +343,8 @@ def _some(source: Path, target: Path, key: str, kind: str | None, count: int) ->
 def test_the_study_runs_on_some_of_the_real_lists(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _some(shared_data / EXPEDIA, tmp_path / EXPEDIA, "srch_id", "random_bool", 40)
-    _some(shared_data / TRIVAGO, tmp_path / TRIVAGO, "serp", None, 40)
+    _some("expedia/searches.csv.gz", shared_data, tmp_path, "srch_id", "random_bool", 40)
+    _some("trivago/clickouts.csv.gz", shared_data, tmp_path, "serp", None, 40)
     numbers, figure = tmp_path / "numbers.json", tmp_path / "curves.png"
     sizes = ["--seeds", "0", "--hidden", "4", "--steps", "2", "--rounds", "1", "--samples", "5", "--clicks", "1"]
     files = ["--json", str(numbers), "--figure", str(figure), "--logs", str(tmp_path / "logs")]

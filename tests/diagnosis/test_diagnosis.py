@@ -54,6 +54,7 @@ def test_missing_values_ask_for_trees(gaps: tuple[int, ...], named: str | None) 
 def test_features_that_are_the_position_are_found() -> None:
     log = thorough(swaps=False, features=np.tile(np.arange(4.0), 200)[:, None])
     found = diagnose(log, samples=5)
+    assert found.steps[-1].startswith("keep: ultr train click --log log --out raw; ")
     assert found.headline == "The bias of this log cannot be told from relevance as it is."
     assert found.findings[5].verdict is Verdict.BAD
 

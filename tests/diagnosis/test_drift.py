@@ -58,6 +58,15 @@ def test_new_queries_are_counted() -> None:
     assert "split by query" in drift.finding().advice.lower()
 
 
+def test_queries_that_were_shown_once_are_not_held_against_a_log() -> None:
+    drift = Drift.of(thorough(pages=200, periods=np.arange(200) // 20))
+    assert drift is not None
+    assert drift.new_queries == 1
+    finding = drift.finding()
+    assert "No query was shown twice" in finding.answer
+    assert "split by query" not in finding.advice.lower()
+
+
 def thorough_clicks() -> np.ndarray:
     random = np.random.default_rng(0)
     queries = np.arange(PAGES) % 200

@@ -38,6 +38,19 @@ def test_fixed_rankings_leave_only_the_features_to_tell() -> None:
     assert "the other way round" in finding.advice
 
 
+def test_links_by_documents_with_the_same_features_are_told_from_those_by_the_same_document() -> None:
+    """Documents of fixed rankings have one of five prices: each price stood everywhere, each document at one place."""
+    prices = (np.random.default_rng(0).integers(5, size=800) * 10.0)[:, None]
+    finding = Linkage.of(thorough(swaps=False, features=prices)).finding()
+    assert finding.verdict is Verdict.CAREFUL
+    assert "documents with the same features count as one, 800 documents as 5" in finding.answer
+    assert "tell documents apart" in finding.advice
+    assert "count as one" not in Linkage.of(thorough(features=prices)).finding().answer
+    found = diagnose(thorough(pages=4_000, swaps=False, features=prices), samples=2, draws=19)
+    assert found.headline == "This log can be debiased only as far as documents with similar features are alike."
+    assert found.steps[-1].startswith("keep: ultr train click ")
+
+
 def test_without_features_fixed_rankings_tell_nothing() -> None:
     log = thorough(swaps=False, features=NO_FEATURES)
     assert Linkage.of(log).finding().verdict is Verdict.BAD

@@ -52,3 +52,20 @@ def test_without_swaps_no_estimator_can_tell() -> None:
     assert finding.verdict is Verdict.UNKNOWN
     assert "no estimator can tell" in finding.answer.lower()
     assert finding.numbers["curves"]["click-rate"]["problem"] is None
+
+
+def test_an_interval_from_nearly_nothing_to_anything_says_nothing() -> None:
+    wide = Curve("all-pairs", np.array([1, 0.5, 0.08]), np.array([1, 0.2, 0.01]), np.array([1, 0.9, 25.5]), 0.0, None)
+    others = [curve(name, [1, 0.5, 0.1]) for name in ("click-rate", "pivot", "adjacent-chain", "em")]
+    finding = bias(wide, *others).finding()
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "(95 % interval 0.01-25.50)" in finding.answer
+    assert "next to nothing" in finding.answer
+
+
+def test_an_estimator_that_is_alone_agrees_with_nobody() -> None:
+    unknown = np.full(3, np.nan)
+    failed = [Curve(name, unknown, unknown, unknown, 1.0, "why") for name in ("pivot", "adjacent-chain", "all-pairs")]
+    found = bias(*failed, curve("em", [1, 0.5, 0.2]), curve("click-rate", [1, 0.5, 0.1]))
+    assert not found.by_swaps
+    assert "No other estimator can tell." in found.finding().answer

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.rates import click_rates, wilson
 from ultr.metrics.query_bootstrap import units_of
 
@@ -49,3 +52,45 @@ def test_lists_are_what_differs_by_chance_where_queries_are_few() -> None:
     assert units_of(log_of([1] * 5, queries=[7, 7, 7, 8, 8])).tolist() == [0, 1, 2, 3, 4]
     many = log_of([1] * 60, queries=[number // 2 for number in range(60)])
     assert len(np.unique(units_of(many))) == 30
+
+
+def _said(shown: list[int], clicks: list[int]) -> tuple[str, str]:
+    """The verdict on pages of which so many reach each position, one page a query."""
+    lengths = [sum(count > page for count in shown) for page in range(shown[0])]
+    places = np.concatenate([np.arange(length) for length in lengths])
+    pages = np.repeat(np.arange(len(lengths)), lengths)
+    log = ClickLog.of(
+        features=np.zeros((len(places), 0)),
+        documents=np.arange(len(places)),
+        offsets=np.cumsum([0, *lengths]),
+        clicks=(pages < np.array(clicks)[places]).astype(int),
+        queries=np.arange(len(lengths)),
+    )
+    found = ClickRates.of(log).finding()
+    return str(found.verdict), found.answer
+
+
+def test_rates_are_compared_with_the_last_position_that_is_shown_often() -> None:
+    """One page reaches position 4, which says nothing about whether rates fall."""
+    verdict, said = _said([400, 400, 60, 1], [120, 60, 3, 0])
+    assert verdict == "good"
+    assert said.startswith("Position 1 is clicked 6.0 times as often as position 3 (0.300 and 0.050)")
+    verdict, said = _said([400, 400, 60, 1], [120, 60, 0, 0])
+    assert verdict == "good"
+    assert said.startswith("Position 1 is clicked at a rate of 0.300, position 3 never; ")
+    verdict, said = _said([400, 400, 60, 1], [120, 60, 18, 1])
+    assert verdict == "careful"
+    assert said == "Click rates do not fall beyond chance from position 1 (0.300) to position 3 (0.300)."
+
+
+def test_where_every_page_has_one_click_rates_do_not_tell_whether_a_device_matters() -> None:
+    shown: dict[str, Any] = {"features": np.zeros((8, 0)), "documents": np.arange(8), "offsets": [0, 2, 4, 6, 8]}
+    devices = ["phone"] * 4 + ["desk"] * 4
+    clicks = [1, 0, 1, 0, 0, 1, 0, 1]
+    for clicked, device, fixed in (
+        (clicks, devices, True),
+        ([1, 1, 0, 0, 0, 1, 0, 1], devices, False),
+        (clicks, ["phone", "desk"] * 4, False),
+    ):
+        said = ClickRates.of(ClickLog.of(**shown, clicks=clicked, queries=np.arange(4), device=device)).finding().answer
+        assert ("rates do not tell whether device matters" in said) is fixed

@@ -142,6 +142,22 @@ def days(*files: str) -> None:
         parquet.write_table(pa.table(table), file)
 
 
+def hotel_searches(file: str) -> None:
+    """Searches with some of the columns of Expedia's file, every third in random order; each has a click."""
+    random, lines = np.random.default_rng(0), []
+    for search in range(240):
+        clicked = min(random.geometric(0.4), 5)
+        for position, hotel in enumerate(random.permutation(40)[:5], start=1):
+            outcome = f"{int(position == clicked)},{int(position == clicked and search % 2)},NULL"
+            score = "NULL" if hotel % 4 == 0 else hotel / 40
+            shown = f"{search},2013-01-{1 + search // 10:02d} 10:00:00,{hotel},{hotel % 5},{score},{position}"
+            lines.append(f"{shown},{90 + hotel},{int(search % 3 == 0)},{outcome}")
+    columns = "srch_id,date_time,prop_id,prop_starrating,prop_location_score2,position,price_usd,random_bool"
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    text = "\n".join([f"{columns},click_bool,booking_bool,gross_bookings_usd", *lines, ""])
+    Path(file).write_bytes(gzip.compress(text.encode()) if file.endswith(".gz") else text.encode())
+
+
 def clickouts(file: str) -> None:
     """Sessions of hotel searches, a row for each action."""
     lines = [

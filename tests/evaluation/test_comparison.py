@@ -135,6 +135,17 @@ def test_a_ranker_like_raw_clicks_does_not_lose_to_them_by_chance() -> None:
     assert abs(answer.difference.mean) < 0.03
 
 
+def test_there_are_no_raw_clicks_to_rank_by_where_every_page_was_shown_once() -> None:
+    log = log_of(judged())
+    log = log.select(np.unique(log.queries, return_index=True)[1])
+    log = replace(log, impressions=np.ones(log.lists, dtype=np.int64), clicks=np.minimum(log.clicks, 1))
+    comparison = compare(NOISE, GRADES, log, propensities=THETA, assumption=UNTESTED)
+    answer = comparison.value_against_raw_clicks
+    assert (answer.verdict, answer.difference) == ("cannot tell", None)
+    assert answer.reason.endswith("to rank by raw clicks: no clicked document was shown in both halves")
+    assert comparison.value.difference is not None
+
+
 def test_a_ranker_is_not_better_than_itself() -> None:
     answer = compare(GRADES, By(0), log_of(judged()), assumption=UNTESTED).value
     assert answer.verdict == "cannot tell"

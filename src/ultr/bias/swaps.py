@@ -138,11 +138,21 @@ def check_linked(linked: Mask) -> None:
     for _ in range(len(linked)):
         reached |= linked[reached].any(axis=0)
     if not reached.all():
-        alone = ", ".join(str(number + 1) for number in np.flatnonzero(~reached))
+        alone = _spans(np.flatnonzero(~reached) + 1)
         raise DataError(
             f"no chain of clicked documents shown at two positions links position 1 with {alone}, so their bias cannot "
             "be compared; log some swaps between them, or give propensities"
         )
+
+
+def _spans(numbers: Integers) -> str:
+    """Ascending numbers with each run of three or more as its ends.
+
+    >>> _spans(np.array([2, 4, 5, 7, 8, 9]))
+    '2, 4, 5, 7 to 9'
+    """
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 SWAP_ESTIMATORS: dict[str, Callable[[SwapTable], Doubles]] = {

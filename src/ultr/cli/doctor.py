@@ -30,7 +30,10 @@ def doctor(
     ],
     columns: Annotated[
         str | None,
-        typer.Option(help="For a raw log: a TOML file with the names of columns, or yandex, sogou, trec2014, ubi."),
+        typer.Option(
+            help="For a raw log: a TOML file with the names of columns, or expedia, sogou, trec2014, trivago, ubi, "
+            "yandex."
+        ),
     ] = None,
     model: Annotated[
         Path | None, typer.Option(help="Model folder, to group documents by its scores where the log has no labels.")

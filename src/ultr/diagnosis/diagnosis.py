@@ -56,7 +56,7 @@ class Diagnosis:
             return "This log cannot be learned from as it is."
         if Verdict.BAD in (found["identifiability"], found["features and position"]):
             return "The bias of this log cannot be told from relevance as it is."
-        if self.linkage.supported.dimension < self.dimension.rank:
+        if self.linkage.supported.dimension < self.dimension.rank or self.linkage.alike:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
         if answer == "yes":
@@ -89,7 +89,13 @@ class Diagnosis:
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
                 f"ultr compare model forest --log {self.source}",
             ]
-        if self.linkage.position.connected and self.dimension.scalar.answer != "no":
+        if not self.position_bias.by_swaps:
+            kind = " --relevance trees" if gaps else ""
+            commands.append(
+                f"keep: ultr train click{kind} --log {self.source} --out raw; nothing in this log says whether "
+                "debiasing helps or harms, so let users decide between the two"
+            )
+        elif self.dimension.scalar.answer != "no":
             commands.append(
                 f"compare: ultr train inverse-propensity --log {self.source} --out other; "
                 f"ultr compare other model --log {self.source}"

@@ -36,6 +36,8 @@ class Drift:
     """[positions], click rate of the last part over that of the first; NaN where either has no clicks."""
     new_queries: float
     """The share of the last part's pages whose query the rest of the log does not have."""
+    queries_repeat: bool
+    """False if every query was shown once, so that all are new."""
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Drift | None:
@@ -64,6 +66,7 @@ class Drift:
             ratio=_ratio(tables[0], tables[1], drawing.times),
             by_position=np.where(np.isfinite(change) & (change > 0), change, np.nan),
             new_queries=float(log.impressions[late][unseen].sum() / log.impressions[late].sum()),
+            queries_repeat=bool(log.impressions.sum() > len(np.unique(log.queries))),
         )
 
     @property
@@ -79,8 +82,12 @@ class Drift:
             f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at the "
             f"same positions (ratio {self.ratio.text(', 95 % interval ')})"
         )
-        new = f"{self.new_queries:.0%} of its pages have a query that the log did not have before"
-        many = self.new_queries > MANY_NEW
+        new = (
+            f"{self.new_queries:.0%} of its pages have a query that the log did not have before"
+            if self.queries_repeat
+            else "no query was shown twice, so that queries cannot be followed over time"
+        )
+        many = self.queries_repeat and self.new_queries > MANY_NEW
         advice = [
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",

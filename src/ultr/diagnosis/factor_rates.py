@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import spread
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
+
+SHOWN_ENOUGH = 0.1
+"""Positions that only the longest pages have, fewer than this share of those at the most frequent one, say little."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,8 @@ class FactorRates:
     name: str
     levels: tuple[str, ...]
     rates: Rates
+    fixed: bool = False
+    """True if the factor is the same for a whole page and every page has one click, so that rates cannot differ."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +36,27 @@ class ClickRates:
     @classmethod
     def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
-        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f)) for f in log.factors))
+        return cls(
+            tuple(FactorRates(f.name, f.levels, click_rates(log, f), _one_click_a_page(log, f)) for f in log.factors)
+        )
 
     def finding(self) -> Finding:
         """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
-        shown = np.flatnonzero(position.rates.impressions > 0)
-        first, last = shown[0], shown[-1]
         rates = position.rates
+        shown = np.flatnonzero(rates.impressions >= SHOWN_ENOUGH * rates.impressions.max())
+        first, last = shown[0], shown[-1]
         top, bottom = rates.values[first], rates.values[last]
-        times = top / bottom if bottom > 0 else np.inf
         falls = rates.low[first] > rates.high[last]
-        said = (
-            f"position {position.levels[first]} is clicked {_times(times)} as often as position "
-            f"{position.levels[last]} ({top:.3f} and {bottom:.3f}); how much of that is position and how much "
-            "relevance, rates do not say"
-        )
+        one, other = (f"position {position.levels[each]}" for each in (first, last))
         if not falls:
-            said = (
-                f"click rates do not fall from position {position.levels[first]} ({top:.3f}) to position "
-                f"{position.levels[last]} ({bottom:.3f})"
-            )
+            said = f"click rates do not fall beyond chance from {one} ({top:.3f}) to {other} ({bottom:.3f})"
+        elif bottom > 0:
+            said = f"{one} is clicked {top / bottom:.1f} times as often as {other} ({top:.3f} and {bottom:.3f})"
+        else:
+            said = f"{one} is clicked at a rate of {top:.3f}, {other} never"
+        if falls:
+            said += "; how much of that is position and how much relevance, rates do not say"
         return Finding(
             name="click rates",
             question="How do click rates change with where and how a document is shown?",
@@ -64,7 +71,18 @@ class ClickRates:
         )
 
 
+def _one_click_a_page(log: ClickLog, factor: BiasFactor) -> bool:
+    """True if a factor is the same for all documents of a list, and every list has as many clicks as impressions."""
+    if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
+        return False
+    starts = log.offsets[:-1]
+    once = np.array_equal(np.add.reduceat(log.clicks, starts), log.impressions)
+    return once and np.array_equal(spread(factor.values[starts], log.offsets), factor.values)
+
+
 def _of_factor(factor: FactorRates) -> str:
+    if factor.fixed:
+        return f"every page has one click, so that rates do not tell whether {factor.name} matters"
     shown = np.flatnonzero(factor.rates.impressions > 0)
     if len(shown) < 2:
         return f"{factor.name} has one value only, so it can be left out"
@@ -77,7 +95,3 @@ def _of_factor(factor: FactorRates) -> str:
         f"by {factor.name}, {factor.levels[high]} is clicked most ({rates.values[high]:.3f}) and {factor.levels[low]} "
         f"least ({rates.values[low]:.3f})"
     )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f} times" if np.isfinite(ratio) else "infinitely"

@@ -35,6 +35,8 @@ class Linkage:
     """The dimension that the links of the latter support."""
     features: bool
     """True if the log has features; then documents with the same ones count as one, as a model sees them."""
+    alike: tuple[int, int] | None = None
+    """Documents and their different sets of features, if only documents with the same ones link the values."""
 
     @classmethod
     def of(cls, log: ClickLog) -> Linkage:
@@ -46,7 +48,12 @@ class Linkage:
         together = bias_graph(log, factors=names, identities=identities).with_clicks() if len(names) > 1 else None
         whole, factors = (graph, ["position"]) if together is None else (together, names)
         sets = value_sets(log, factors=factors, identities=identities)
-        return cls(graph, together, SupportedDimension.of(whole, sets), features)
+        alike = None
+        if identities is not None and whole.connected:
+            count, different = len(identities), int((identities == np.arange(len(identities))).sum())
+            if different < count and not bias_graph(log, factors=factors).with_clicks().connected:
+                alike = count, different
+        return cls(graph, together, SupportedDimension.of(whole, sets), features, alike)
 
     @property
     def whole(self) -> BiasGraph:
@@ -98,6 +105,10 @@ class Linkage:
             f"needed, {self._ends(weakest)}, rests on {_counted(weakest.documents, 'document')} with "
             f"{_counted(clicks, 'click')}",
             self._supported(wanted),
+            ""
+            if self.alike is None
+            else f"but that is so only because documents with the same features count as one, {self.alike[0]:,} "
+            f"documents as {self.alike[1]:,}: if they are not equally relevant, bias is told wrong",
         ]
         if wanted > self.supported.dimension:
             verdict, more, advice = self._too_thin(wanted)
@@ -114,6 +125,8 @@ class Linkage:
             if telling < clicks:
                 clicks = telling
                 remedy = f"show more documents, at random, {self._window(self.supported.around(cut, wanted))}"
+        if self.alike is not None:
+            return Verdict.CAREFUL, answer, ["add features that tell documents apart, or show some at other positions"]
         if clicks >= FEW_CLICKS_ON_A_LINK:
             return Verdict.GOOD, answer, []
         useless = clicks < NEXT_TO_NONE and not self.features

@@ -17,6 +17,8 @@ BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
 """The estimators that tell position from relevance, the one that is quoted first."""
 APART = 1.25
 """Estimators of the same thing differ for certain if their intervals do, and it matters from this factor on."""
+TOO_WIDE = 10
+"""The ends of an interval are at most this factor apart where a curve is worth quoting."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class PositionBias:
     def best(self) -> Curve | None:
         """The curve to quote: of those that tell position from relevance, the first that can be estimated."""
         return next(iter(self._usable), None)
+
+    @property
+    def by_swaps(self) -> bool:
+        """True if the swaps of the log give propensities, which inverse weights and comparisons need."""
+        return self.curves.of(BY_SWAPS[0]).problem is None
 
     def disagreement(self) -> tuple[str, str, int] | None:
         """The two estimators that differ most beyond their intervals, and at which position (from 0), if any do."""
@@ -79,9 +86,13 @@ class PositionBias:
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+        if not best.high[last] < TOO_WIDE * best.low[last]:
+            answer = sentences([said, "so wide an interval says next to nothing"])
+            return Finding(name, question, Verdict.UNKNOWN, answer, "Log more swaps.", numbers, tables)
         differ = self.disagreement()
         if differ is None:
-            return Finding(name, question, Verdict.GOOD, sentences([said, "the estimators agree"]), "", numbers, tables)
+            agree = "the estimators agree" if len(self._usable) > 1 else "no other estimator can tell"
+            return Finding(name, question, Verdict.GOOD, sentences([said, agree]), "", numbers, tables)
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "

@@ -271,6 +271,7 @@ def _beside_raw_clicks(
     parts = [Evidence.of(with_counts(plain, half, ()), shown) for half in halves]
     ranked: Valued = [(ranking.within(evidence, part), part) for part in parts]
     raw: list[tuple[Placement, Evidence]] = []
+    clicked = False
     for part, other in zip(parts, reversed(parts), strict=True):
         rates = new_array(len(shown.documents), np.float64)
         rates[:] = 0
@@ -278,7 +279,11 @@ def _beside_raw_clicks(
             rows = ragged.rows_of(other.query_numbers[piece.queries], shown.offsets)
             times = np.bincount(piece.shown, piece.times, minlength=len(rows))
             rates[rows] = piece.clicks / np.maximum(times, 1)
-        raw.append((Ranking.of(gather([rates], part.query_numbers, shown.offsets)[1][0], part), part))
+        known = gather([rates], part.query_numbers, shown.offsets)[1][0]
+        clicked |= bool(known.any())
+        raw.append((Ranking.of(known, part), part))
+    if not clicked:
+        raise DataError("no clicked document was shown in both halves")
     return ranked, raw
 
 
