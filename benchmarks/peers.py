@@ -90,16 +90,19 @@ class Ranker:
         return Showing(**json.loads(used.output.splitlines()[-1]))
 
 
-def rankers(names: Sequence[str], hidden: Sequence[int] | None, features: int) -> list[Ranker]:
-    """Those of these names, the networks as large as one another."""
+def rankers(
+    names: Sequence[str], hidden: Sequence[int] | None, features: int, *, steps: int | None = None
+) -> list[Ranker]:
+    """Those of these names, the networks as large as one another; `steps` are those of our methods."""
     found = []
+    ours = ({"hidden": list(hidden)} if hidden else {}) | ({"steps": steps} if steps else {})
     layers = tuple(hidden or MLP().hidden)
     for name in names:
         if name in LIBRARIES:
             method, debias = LIBRARIES[name]
             found.append(Ranker(name, method, {"debias": debias}))
         elif name in METHODS:
-            found.append(Ranker(name, name, {"hidden": list(layers)} if hidden else {}))
+            found.append(Ranker(name, name, ours))
         elif name.endswith(CROSS):
             found.append(Ranker(name, name.removesuffix(CROSS), {"network": "cross", "hidden": 32, "layers": 2}))
         elif name in MODELS:
@@ -198,6 +201,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--impressions", type=int, default=1_000_000)
     parser.add_argument("--hidden", type=int, nargs="+", help="layers of the networks; the defaults of our methods")
+    parser.add_argument("--steps", type=int, help="steps of our methods; their default")
     parser.add_argument(
         "--rankers", nargs="+", choices=[*LEARN_FROM_CLICKS, *others], default=[*OURS, *others], metavar="NAME"
     )
@@ -212,7 +216,7 @@ def main() -> None:
             for fold in asked.folds:
                 for seed in asked.seeds:
                     arena = arena_of(source.with_fold(fold), clicks, impressions=asked.impressions, seed=seed)
-                    contenders = rankers(names, asked.hidden, len(arena.log.feature_names))
+                    contenders = rankers(names, asked.hidden, len(arena.log.feature_names), steps=asked.steps)
                     rounds.append(compete(arena, contenders, seed=seed))
             print(f"\n{source.name}, {clicks} clicks, {len(rounds)} logs\n\n{table(rounds)}", flush=True)
             found += measurements(f"{source.name}, {clicks}", rounds)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from copy import deepcopy
 from dataclasses import replace
@@ -89,18 +88,20 @@ def test_a_missing_package_is_left_out_with_a_sentence(
     assert "'.[bench]'" in said
 
 
-def test_rankers_are_compared_in_processes_of_their_own(tmp_path: Path) -> None:
+def _run(patch: pytest.MonkeyPatch, *arguments: str) -> None:
+    patch.setattr(sys, "argv", ["peers", *arguments])
+    peers.main()
+
+
+def test_rankers_are_compared_in_processes_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
     command = ["--data", "letor-like=20", "--impressions", "500", "--clicks", "trust", "--hidden", "4"]
-    who = ["--rankers", "click", "lightgbm"]
+    who = ["--steps", "20", "--rankers", "click", "lightgbm"]
     file = tmp_path / "numbers.json"
-    ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks.peers", *command, *who, "--json", str(file)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert [line.split(" | ")[0] for line in ran.stdout.splitlines() if line.startswith("| ")] == [
+    _run(monkeypatch, *command, *who, "--json", str(file))
+    assert [line.split(" | ")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")] == [
         "| ranker",
         "| click",
         "| lightgbm",
@@ -111,15 +112,13 @@ def test_rankers_are_compared_in_processes_of_their_own(tmp_path: Path) -> None:
     assert json.loads(file.read_text())
 
 
-def test_a_wrong_data_set_ends_in_one_sentence() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks.peers", "--data", "mq2007", "--rankers", "click"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 2
-    assert ran.stderr == "data set mq2007 needs its folder, as in mq2007=FOLDER\n"
+def test_a_wrong_data_set_ends_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        _run(monkeypatch, "--data", "mq2007", "--rankers", "click")
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "data set mq2007 needs its folder, as in mq2007=FOLDER\n"
 
 
 @pytest.mark.skipif(find_spec("clax") is None, reason="clax-models is not installed (extra bench)")

@@ -5,7 +5,7 @@ import pytest
 
 from ultr.arrays import Doubles
 from ultr.bias import fit_poisson
-from ultr.bias.position_based_fit import poisson_relevance, poisson_resamples
+from ultr.bias.position_based_fit import poisson_relevance, poisson_relevances, poisson_resamples
 from ultr.data.cells import Cells
 from ultr.errors import DataError
 
@@ -55,6 +55,19 @@ def test_cells_sum_the_rows_of_a_document_at_a_position() -> None:
 def test_exact_expectations_give_the_curve_exactly() -> None:
     cells = _cells(0, exact=True)
     np.testing.assert_allclose(fit_poisson(cells, tolerance=1e-12), THETA, rtol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [2**20, 0], ids=["as a table", "cell by cell"])
+def test_clicks_that_are_fitted_together_give_what_each_gives_alone(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ultr.bias.position_based_fit._DENSE", largest)
+    cells, start = _cells(0), np.array([0.8, 1.0, 0.5, 0.4])
+    # Some documents and a position without a click; fits that end at once, soon and late.
+    clicks = np.random.default_rng(0).binomial(cells.impressions.astype(int), 0.1, size=(5, len(cells.clicks)))
+    clicks = np.vstack([clicks, cells.clicks, np.where(cells.positions == 2, 0, cells.clicks)]).astype(np.float64)
+    alone = [poisson_relevance(cells, each, start=start)[0] for each in clicks]
+    np.testing.assert_allclose(poisson_relevances(cells, clicks, start=start), alone, rtol=1e-9)
 
 
 def test_no_other_curve_makes_it_likelier_where_the_clicks_of_a_document_fell() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.console import ultr
 from tests.documentation.page import blocks
+from tests.draws import few_draws, plain_drawings
 from tests.plugin import install
 
 from ultr.data.click_log import ClickLog
+from ultr.methods import METHODS
 
 TRAIN = ["train", "additive", "--log", "log", "--steps", "10", "--set", "hidden=8", "--out", "m"]
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-method.md"
@@ -51,32 +53,26 @@ def _run(installed: Path, *command: str, folder: Path) -> str:
     return done.stdout
 
 
-COMMANDS = """
-import json, sys
-from ultr.cli import main
-
-for command in json.loads(sys.argv[1]):
-    sys.argv = ["ultr", *command]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, command
-"""
-"""Several commands in one process, since torch takes seconds to start."""
-
-
 @pytest.fixture(scope="module")
-def used(installed: Path, small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def used(
+    installed: Path, small_log: ClickLog, tmp_path_factory: pytest.TempPathFactory, _operators_read_once: None
+) -> tuple[Path, str]:
     """The folder in which the method was used by every command, and what they said."""
     folder = tmp_path_factory.mktemp("used")
     small_log.select(np.arange(100)).save(folder / "log")
-    commands = [
-        ["methods"],
-        [*TRAIN, "--set", "penalty=0.1"],
-        ["report", "m", "--log", "log", "--out", "report.html"],
-        ["export", "m"],
-    ]
-    return folder, _run(installed, "-c", COMMANDS, json.dumps(commands), folder=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(installed)
+        patch.setattr(METHODS, "_members", dict(METHODS._members))
+        few_draws(patch)
+        plain_drawings(patch)
+        told = [
+            ultr("methods"),
+            ultr(*TRAIN, "--set", "penalty=0.1"),
+            ultr("report", "m", "--log", "log", "--out", "report.html"),
+            ultr("export", "m"),
+        ]
+    return folder, "".join(each.stdout for each in told)
 
 
 def test_an_installed_method_is_trained_loaded_exported_and_reported(used: tuple[Path, str]) -> None:
@@ -91,27 +87,18 @@ def test_an_installed_method_is_trained_loaded_exported_and_reported(used: tuple
 
 
 def test_it_inherits_the_contract(installed: Path, tmp_path: Path) -> None:
-    chosen = "same_seed or killed or exported or saving"
-    told = _run(
-        installed,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(installed / "test_additive.py"),
-        "-k",
-        chosen,
-        folder=tmp_path,
-    )
+    """In a process of its own, which finds the package as any other does."""
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(installed / "test_additive.py")]
+    told = _run(installed, *command, "-k", "same_seed or killed or saving or (exported and flat)", folder=tmp_path)
     assert " passed" in told
     assert "failed" not in told
 
 
-def test_without_its_package_a_model_is_refused_by_name(used: tuple[Path, str]) -> None:
-    refused = subprocess.run(
-        [sys.executable, "-m", "ultr", "export", "m"], cwd=used[0], capture_output=True, text=True, check=False
-    )
-    assert refused.returncode == 2
-    assert "method must be one of" in refused.stderr
-    assert "'additive'" in refused.stderr
+def test_without_its_package_a_model_is_refused_by_name(
+    used: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(used[0])
+    refused = ultr("export", "m", "--out", tmp_path / "m.onnx", expect=2).stderr
+    assert "method must be one of" in refused
+    assert "'additive'" in refused
+    assert not list(tmp_path.iterdir())

@@ -31,18 +31,21 @@ needs_spark = pytest.mark.skipif(
 
 @pytest.fixture
 def session() -> Iterator[None]:
-    """A session of the caller that loses no time on small data: few partitions, and nothing compiled."""
+    """A session of the caller that loses no time on small data: one partition, nothing compiled, a plain JVM."""
     from pyspark.sql import SparkSession
 
     options: dict[str, bool | float | int | str | None] = {
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.default.parallelism": "1",
+        "spark.sql.adaptive.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+    spark = SparkSession.builder.master("local[1]").config(map=options).getOrCreate()
     yield
     spark.stop()
 

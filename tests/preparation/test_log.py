@@ -195,14 +195,14 @@ def test_several_clicks_on_a_row_are_a_click_and_their_number_is_kept(tmp_path: 
     assert not prepared.summary.reasons
 
 
-@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.bool_(), pyarrow.string(), pyarrow.float64()])
-def test_no_value_means_no_click_where_nothing_says_so(kind: pyarrow.DataType, tmp_path: Path) -> None:
-    clicks = [1 if row["click"] else None for row in GOOD]
-    column = pyarrow.array(clicks, pyarrow.int64()).cast(kind)
-    prepared = prepare(frame(GOOD).set_column(4, "click", column), tmp_path / "log")
-    assert prepared.summary.null_is_no_click
-    assert prepared.log.fingerprint() == read_log(frame(GOOD)).fingerprint()
-    assert not prepare(frame(GOOD), tmp_path / "plain").summary.null_is_no_click
+def test_no_value_means_no_click_where_nothing_says_so(tmp_path: Path) -> None:
+    plain = prepare(frame(GOOD), tmp_path / "plain")
+    assert not plain.summary.null_is_no_click
+    clicks = pyarrow.array([1 if row["click"] else None for row in GOOD], pyarrow.int64())
+    for kind in (pyarrow.int64(), pyarrow.bool_(), pyarrow.string(), pyarrow.float64()):
+        prepared = prepare(frame(GOOD).set_column(4, "click", clicks.cast(kind)), tmp_path / str(kind))
+        assert prepared.summary.null_is_no_click, kind
+        assert prepared.log.fingerprint() == plain.log.fingerprint(), kind
 
 
 def test_a_log_of_clicked_rows_only_is_refused() -> None:
@@ -317,13 +317,9 @@ def test_rows_with_features_that_cannot_be_used_are_put_aside(
 GAPS: dict[str, list[Any]] = {"floats": [None, float("nan")], "texts": [None, "", " ", "NaN", "NULL", "n/a", "NA"]}
 
 
-@pytest.mark.parametrize(
-    ("kind", "gap"), [(kind, gap) for kind, gaps in GAPS.items() for gap in gaps], ids=lambda each: repr(each)
-)
-def test_a_missing_feature_stays_missing_and_is_counted(kind: str, gap: str | float | None, tmp_path: Path) -> None:
-    """In all rows of two documents, in the log and in a table of its own."""
-    told = {pair: gap if pair in {("a", "x"), ("b", "y")} else value for pair, value in GOOD_FEATURES.items()}
-    other = {pair: gap if pair == ("b", "y") else 1.0 for pair in told}
+@pytest.mark.parametrize("kind", GAPS)
+def test_a_missing_feature_stays_missing_and_is_counted(kind: str, tmp_path: Path) -> None:
+    """In all rows of two documents or of one, in the log and in a table of its own; two features for each gap."""
     types = pyarrow.float64() if kind == "floats" else pyarrow.string()
 
     def column(values: list[Any]) -> pyarrow.Array:
@@ -331,22 +327,24 @@ def test_a_missing_feature_stays_missing_and_is_counted(kind: str, gap: str | fl
 
     pairs = [(row["query"], row["document"]) for row in GOOD]
     inline = frame(GOOD)
-    second = pyarrow.table({"query": [query for query, _ in told], "document": [document for _, document in told]})
-    for name, values in {"rare": other, "bm25": told}.items():
-        inline = inline.append_column(name, column([values[pair] for pair in pairs]))
-        second = second.append_column(name, column(list(values.values())))
+    second = pyarrow.table({"query": [q for q, _ in GOOD_FEATURES], "document": [d for _, d in GOOD_FEATURES]})
+    for number, gap in enumerate(GAPS[kind]):
+        told = {pair: gap if pair in {("a", "x"), ("b", "y")} else value for pair, value in GOOD_FEATURES.items()}
+        other = {pair: gap if pair == ("b", "y") else 1.0 for pair in told}
+        for name, values in {f"rare_{number}": other, f"bm25_{number}": told}.items():
+            inline = inline.append_column(name, column([values[pair] for pair in pairs]))
+            second = second.append_column(name, column(list(values.values())))
     known = np.array([[1, np.nan], [1, 2], [1, 3], [1, 4], [np.nan, np.nan]], dtype=np.float32)
-    for number, options in enumerate(({"features": ["rare", "bm25"]}, {"features_from": second})):
+    gaps = range(len(GAPS[kind]))
+    missing = {f"bm25_{number}": 0.4 for number in gaps} | {f"rare_{number}": 0.2 for number in gaps}
+    for number, options in enumerate(({"features": second.column_names[2:]}, {"features_from": second})):
         prepared = prepare(frame(GOOD) if number else inline, tmp_path / str(number), **options)
-        np.testing.assert_array_equal(prepared.log.features, known)
+        np.testing.assert_array_equal(prepared.log.features, np.tile(known, len(gaps)))
         assert prepared.log.fingerprint() == ClickLog.load(tmp_path / str(number)).fingerprint()
         assert (prepared.summary.rows.aside, prepared.summary.changed) == (0, 0)
-        assert list(prepared.summary.missing.items()) == [("bm25", 0.4), ("rare", 0.2)]
-        assert json.loads((tmp_path / str(number) / "summary.json").read_text())["missing"] == {
-            "bm25": 0.4,
-            "rare": 0.2,
-        }
-    assert read_log(inline, features=["rare", "bm25"]).fingerprint() == prepared.log.fingerprint()
+        assert list(prepared.summary.missing.items()) == list(missing.items())
+        assert json.loads((tmp_path / str(number) / "summary.json").read_text())["missing"] == missing
+    assert read_log(inline, features=second.column_names[2:]).fingerprint() == prepared.log.fingerprint()
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), 9.0])

@@ -15,7 +15,7 @@ import polars
 import pyarrow
 import pytest
 from pyarrow import csv, parquet
-from tests.preparation.test_log import GOOD, frame, read_with_warning
+from tests.preparation.test_log import GOOD, frame, page, read_with_warning
 
 from ultr.errors import DataError, OptionError
 from ultr.preparation import read_log
@@ -263,14 +263,16 @@ def test_a_position_that_is_far_too_large_is_a_fault(kind: pyarrow.DataType, val
     assert log.impressions.sum() == 2
 
 
-@pytest.mark.parametrize("value", [1.5, float("nan"), float("inf"), -float("inf"), 1e300])
-def test_a_position_that_is_no_whole_number_is_none(value: float) -> None:
-    values = pyarrow.array([value, *(float(row["position"]) for row in GOOD[1:])])
-    table = frame(GOOD).drop(["position"]).append_column("position", values)
-    for column in (table["position"], table["position"].cast(pyarrow.string())):
-        log, said = read_with_warning(table.drop(["position"]).append_column("position", column))
-        assert said.startswith("3 of 8 rows were put aside (no position: 3)")
-        assert log.impressions.sum() == 2
+def test_a_position_that_is_no_whole_number_is_none() -> None:
+    wrong = [1.5, float("nan"), float("inf"), -float("inf"), 1e300]
+    rows = GOOD + [row for number, _ in enumerate(wrong) for row in page(10 + number, "a", "xyz", "100")]
+    places = [float(row["position"]) for row in rows]
+    places[len(GOOD) :: 3] = wrong
+    table, values = frame(rows).drop(["position"]), pyarrow.array(places)
+    for column in (values, values.cast(pyarrow.string())):
+        log, said = read_with_warning(table.append_column("position", column))
+        assert said.startswith("15 of 23 rows were put aside (no position: 15)")
+        assert log.impressions.sum() == 3
 
 
 def test_a_frame_whose_columns_cannot_be_told_apart_is_refused() -> None:

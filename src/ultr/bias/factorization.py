@@ -20,7 +20,6 @@ So the likelihood never falls, and no P passes 1. Where all P are small, this is
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -118,13 +117,14 @@ def _climb(
     skips = impressions - clicks
     moving = np.arange(len(clicks))
     for _ in range(0, rounds, 10):
-        c, s, a, b = clicks[moving], skips[moving], rows[moving], columns[moving]
-        c_turned, s_turned = (np.ascontiguousarray(array.swapaxes(1, 2)) for array in (c, s))
+        # With the tables last, every operation runs along them: [groups, positions, tables] and [..., rank, tables].
+        c, s, a = (np.ascontiguousarray(each[moving].transpose(1, 2, 0)) for each in (clicks, skips, rows))
+        b = np.ascontiguousarray(columns[moving].transpose(2, 1, 0))
         for _ in range(10):
             a = a * _growth(c, s, a, b)
-            b = b * _growth(c_turned, s_turned, b.swapaxes(1, 2), a.swapaxes(1, 2)).swapaxes(1, 2)
-        now = log_likelihood(c, impressions[moving], a @ b)
-        rows[moving], columns[moving] = a, b
+            b = b * _growth(c.swapaxes(0, 1), s.swapaxes(0, 1), b, a)
+        rows[moving], columns[moving] = a.transpose(2, 0, 1), b.transpose(2, 1, 0)
+        now = log_likelihood(clicks[moving], impressions[moving], rows[moving] @ columns[moving])
         gain = now - reached[moving]
         reached[moving] = now
         moving = moving[gain > tolerance]
@@ -135,13 +135,12 @@ def _climb(
 
 def _growth(clicks: Doubles, skips: Doubles, rows: Doubles, columns: Doubles) -> Doubles:
     """The factor u of each entry of `rows`, see above. The weight of a term is a factor of it, so it cancels."""
-    rates = rows @ columns
+    rates = np.einsum("gkt,pkt->gpt", rows, columns)
     np.clip(rates, _SMALLEST, _LARGEST, out=rates)
-    across = columns.swapaxes(1, 2)
-    gained = (clicks / rates) @ across
-    peak = reduce(np.maximum, rates.transpose(2, 0, 1))[:, :, None]  # faster than `max` along a short axis
+    gained = np.einsum("gpt,pkt->gkt", clicks / rates, columns)
+    peak = rates.max(axis=1, keepdims=True)
     np.subtract(1, rates, out=rates)
-    lost = np.divide(skips, rates, out=rates) @ across
+    lost = np.einsum("gpt,pkt->gkt", np.divide(skips, rates, out=rates), columns)
     whole = peak * gained + (1 - peak) * lost
     growth: Doubles = np.divide(gained, whole, out=np.ones_like(whole), where=whole > 0)
     return growth

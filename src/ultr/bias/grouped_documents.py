@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import draw_clicks
-from ultr.bias.position_based_fit import poisson_relevance
+from ultr.bias.position_based_fit import poisson_relevance, poisson_relevances
 from ultr.data.cells import Cells
 from ultr.errors import DataError
+
+_AT_ONCE = 2**17
+"""Clicks that are drawn before relevances are fitted to them, which is the faster the more there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +65,19 @@ class GroupedDocuments:
         # A rate above 1 cannot be fitted; it takes a cell with hardly any impressions.
         return clicked, np.maximum(shown, clicked)
 
-    def draw(self, rates: Doubles, random: np.random.Generator) -> tuple[Doubles, Doubles]:
-        """The table of clicks drawn document by document, from the rates of each group at each position."""
+    def draw(
+        self, rates: Doubles, random: np.random.Generator, *, samples: int = 1
+    ) -> Iterator[tuple[Doubles, Doubles]]:
+        """Tables of clicks drawn document by document, from the rates of each group at each position."""
         chances = self._relative(self.relevance) * rates[self.groups, self.cells.positions]
-        clicks = draw_clicks(self.cells.impressions, chances, self.dispersion, random)[0]
-        return self.table(clicks, poisson_relevance(self.cells, clicks, start=self.examination)[0])
+        at_once = max(1, _AT_ONCE // len(chances))
+        for begin in range(0, samples, at_once):
+            count = min(at_once, samples - begin)
+            clicks = np.concatenate(
+                [draw_clicks(self.cells.impressions, chances, self.dispersion, random) for _ in range(count)]
+            )
+            relevances = poisson_relevances(self.cells, clicks, start=self.examination)
+            yield from map(self.table, clicks, relevances)
 
     def _relative(self, relevance: Doubles) -> Doubles:
         """[cells], relevance over the mean of the group; 0 where the group has no click."""

@@ -63,6 +63,46 @@ def poisson_relevance(
     return relevance, theta
 
 
+def poisson_relevances(cells: Cells, clicks: Doubles, *, start: Doubles) -> Doubles:
+    """[samples, documents], the relevances of `poisson_relevance` for each row of `clicks` [samples, cells].
+
+    Rows are fitted together, which takes a fraction of the time of one after the other; those that have converged rest.
+    """
+    if not _is_small(cells):
+        return np.stack([poisson_relevance(cells, each, start=start)[0] for each in clicks])
+    table = _table(cells)
+    clicked = np.stack([np.bincount(cells.documents, each) for each in clicks])
+    at_position = np.stack([np.bincount(cells.positions, each, minlength=cells.count) for each in clicks])
+    theta = np.tile(start / start.max(), (len(clicks), 1))
+    relevances = np.empty_like(clicked)
+    moving = np.arange(len(clicks))
+    for _ in range(_ROUNDS):
+        exposed = theta @ table.T
+        relevance = np.divide(clicked, exposed, out=np.zeros_like(clicked), where=exposed > 0)
+        relevances[moving] = relevance
+        reach = relevance @ table
+        before, theta = theta, np.divide(at_position, reach, out=np.zeros_like(reach), where=reach > 0)
+        theta = theta / np.maximum(theta.max(axis=1, keepdims=True), 1e-300)
+        left = np.abs(theta - before).max(axis=1) >= _TOLERANCE
+        if not left.any():
+            break
+        if not left.all():
+            moving, theta, clicked, at_position = (each[left] for each in (moving, theta, clicked, at_position))
+    return relevances
+
+
+def _is_small(cells: Cells) -> bool:
+    """True if the impressions are kept as a table with its zeros."""
+    return len(cells.ids) * cells.count <= min(_DENSE, _FULL * len(cells.documents))
+
+
+def _table(cells: Cells) -> Doubles:
+    """[documents, positions], the impressions."""
+    table = np.zeros((len(cells.ids), cells.count))
+    table[cells.documents, cells.positions] = cells.impressions
+    return table
+
+
 def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, Doubles]]:
     """A function of theta that gives r_d = c_d / sum_p n_dp theta_p and, of each position, sum_d n_dp r_d.
 
@@ -73,9 +113,8 @@ def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, 
     parts = [(part, cells.documents_of(part)) for part in cells.parts()]
     for part, those in parts:
         clicked[those] = np.bincount(cells.documents[part] - those.start, clicks[part])
-    if documents * cells.count <= min(_DENSE, _FULL * len(cells.documents)):
-        table = np.zeros((documents, cells.count))
-        table[cells.documents, cells.positions] = cells.impressions
+    if _is_small(cells):
+        table = _table(cells)
 
         def whole(theta: Doubles) -> tuple[Doubles, Doubles]:
             exposed = table @ theta

@@ -123,7 +123,7 @@ def document_rank_test(
         """Tables of whole documents, of which the draws leave out what the counts leave out."""
         by_all = np.zeros_like(whole[0])
         by_all[seen] = rates
-        tables = [counted.draw(by_all, random) for _ in range(samples)]
+        tables = counted.draw(by_all, random, samples=samples)
         drawn, exposed = (np.stack([table[seen] for table in each]) for each in zip(*tables, strict=True))
         return drawn, exposed
 

@@ -49,8 +49,14 @@ class Engine:
                 path = str(self.work / name)
                 self.connection.to_parquet(expression, path)
                 return self.connection.read_parquet(path)
-            self.connection.create_table(name, expression, temp=True)
-            return self.connection.table(name)
+            return self.connection.create_table(name, expression, temp=True)
+
+    def named_view(self, name: str, expression: Any) -> Any:
+        """The same expression under a name, so that DuckDB, not Ibis, puts it into every query that uses it."""
+        if self.name == SPARK:
+            return expression
+        with self.explained():
+            return self.connection.create_view(name, expression)
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""

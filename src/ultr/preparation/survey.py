@@ -90,9 +90,8 @@ def survey(
         time=None if columns.time is None else time_of(engine, table, columns.time, what=what),
     )
     rows = rows_of(engine, table, layout, kinds)
-    if layout.pages:
-        # Pages without an id are numbered, and only once in the same way.
-        rows = engine.keep("log_rows", rows)
+    # Pages without an id are numbered, and only once in the same way.
+    rows = engine.keep("log_rows", rows) if layout.pages else engine.named_view("log_rows", rows)
     counts = engine.row(
         rows.aggregate(
             rows=rows.count(), clicks=rows.click.cast("int64").sum(), several=(rows.events > 1).cast("int64").sum()
