@@ -198,7 +198,7 @@ def measure(
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         disk = 0
         while child.poll() is None:
-            disk = max(disk, _size(folder, ".out-*/.work/**/*"))
+            disk = max(disk, _size(folder, ".out-*/new/.work/**/*"))
             sleep(0.5)
         printed = child.communicate()[0]
         if child.returncode:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from ultr.errors import DataError, OptionError
+from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.files import new_file, new_folder, read_json, write_json
 
 
@@ -71,19 +74,107 @@ def test_an_interruption_between_the_two_renames_brings_the_old_folder_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _written_by_ultr(tmp_path / "out")
-    rename, calls = Path.replace, []
+    rename = Path.rename
 
     def interrupted(self: Path, target: Path) -> Path:
-        calls.append(self)
-        if len(calls) == 2:
+        if self.name == "new":
             raise KeyboardInterrupt
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "replace", interrupted)
+    monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "out", overwrite=True):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "old").read_text() == "x"
+
+
+def test_a_folder_that_was_filled_in_the_meantime_is_left_alone_and_the_result_kept_beside_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def filled_on_the_way() -> None:
+        with new_folder(out) as draft:
+            (draft / "result").write_text("mine")
+            out.mkdir()
+            (out / "result").write_text("theirs")
+
+    with pytest.raises(OptionError, match=r"appeared at .*out while .* the result is in .*out-new, move it"):
+        filled_on_the_way()
+    assert (out / "result").read_text() == "theirs"
+    assert (tmp_path / "out-new" / "result").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-new"]
+
+
+def test_overwriting_removes_only_what_was_there_at_the_start(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _written_by_ultr(out)
+    with new_folder(out, overwrite=True) as draft:
+        (draft / "result").write_text("mine")
+        (out / "notes").mkdir()
+        (out / "notes" / "today.txt").write_text("theirs")
+    assert sorted(path.name for path in out.rglob("*")) == ["notes", "result", "today.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_files_that_changed_while_a_folder_was_overwritten_are_kept_beside_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _written_by_ultr(out)
+
+    def changed_on_the_way() -> None:
+        with new_folder(out, overwrite=True) as draft:
+            (draft / "old").write_text("mine")
+            (out / "old").write_text("theirs")
+
+    with pytest.warns(UltrWarning, match=r"files of .*out changed .* kept in .*out-old"):
+        changed_on_the_way()
+    assert (out / "old").read_text() == "mine"
+    assert (tmp_path / "out-old" / "old").read_text() == "theirs"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-old"]
+
+
+def test_of_two_who_write_a_shared_folder_the_first_one_counts(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "key", shared=True) as draft:
+        (draft / "by").write_text("the second")
+        with new_folder(tmp_path / "key", shared=True) as other:
+            (other / "by").write_text("the first")
+    assert (tmp_path / "key" / "by").read_text() == "the first"
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ultr.files import new_folder
+
+with new_folder(sys.argv[1], overwrite=True) as draft:
+    (draft / "half").write_text("x")
+    if sys.argv[2] == "between":
+        rename = Path.rename
+        Path.rename = lambda self, to: os.kill(os.getpid(), 9) if self.name == "new" else rename(self, to)
+    else:
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("when", ["inside", "between"])
+def test_what_a_killed_process_left_is_gone_after_the_next_one(tmp_path: Path, when: str) -> None:
+    out = tmp_path / "out"
+    _written_by_ultr(out)
+    (tmp_path / ".out-mine").mkdir()
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(out), when], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob(".out-*.ultr-draft"))) == 1
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "out", overwrite=True):
+        raise RuntimeError
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out-mine", "out"]
+    assert (out / "old").read_text() == "x"
+
+
+def test_the_draft_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out", shared=True) as draft:
+        (draft / "half").write_text("x")
+        with pytest.raises(RuntimeError), new_folder(tmp_path / "out"):
+            raise RuntimeError
+        assert (draft / "half").read_text() == "x"
 
 
 def test_the_current_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +198,17 @@ def test_a_file_appears_only_when_the_block_ends_well(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail_half_way()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appeared_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
+    def appears_on_the_way() -> None:
+        with new_file(tmp_path / "a.onnx", overwrite=False) as draft:
+            draft.write_text("mine")
+            (tmp_path / "a.onnx").write_text("theirs")
+
+    with pytest.raises(OptionError, match=r"the result is in .*a-new\.onnx"):
+        appears_on_the_way()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.onnx": "theirs", "a-new.onnx": "mine"}
 
 
 def test_json_comes_back(tmp_path: Path) -> None:

@@ -6,39 +6,56 @@ import json
 import math
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ultr.errors import DataError, OptionError
+from ultr.drafts import OLD, draft_beside, put_aside
+from ultr.errors import DataError, OptionError, UltrWarning
 
 
 @contextmanager
-def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(path: str | Path, *, overwrite: bool = False, shared: bool = False) -> Iterator[Path]:
     """A folder to write into that takes the place of `path` only when the block ends well.
 
     A killed or failed run leaves `path` as it was. Without `overwrite`, a folder that already has something in it
     is refused; with it, one that has something else in it than what ultr wrote, known by the format in its manifest.
+
+    Files that appear in `path` during the block are never removed: without `overwrite`, what was written is put beside
+    it and an `OptionError` says where; with it, they stay. A `shared` folder is named by its content, so that what
+    another process has put there in the meantime is as good.
     """
     check_new_folder(path, overwrite=overwrite)
     target = Path(path).resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    old = draft.with_name(f"{draft.name}-old")
-    try:
+    before = _files_in(target)
+    with draft_beside(target) as work:
+        draft, old = work / "new", work / OLD
+        draft.mkdir()
         yield draft
-        draft.chmod(0o755)
-        if target.is_dir():
-            target.replace(old)
-        draft.replace(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.replace(target)
-        raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        if overwrite and target.is_dir():
+            target.rename(old)
+        try:
+            # This takes the place of an empty folder, and of nothing else.
+            draft.rename(target)
+        except OSError as error:
+            if not target.exists():
+                raise
+            if not shared:
+                place = put_aside(draft, target, "new")
+                raise OptionError(_appeared(path, place)) from error
+        _remove(old, before)
+        for file in sorted(_files_in(old)):
+            if not (target / file).exists():
+                (target / file).parent.mkdir(parents=True, exist_ok=True)
+                (old / file).rename(target / file)
+        if _files_in(old):
+            place = put_aside(old, target, OLD)
+            warnings.warn(
+                UltrWarning(f"files of {path} changed while it was written again, and are kept in {place}"),
+                stacklevel=3,
+            )
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -66,20 +83,43 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(content, dict) and str(content.get("format")).startswith("ultr ")
 
 
+def _files_in(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """The files below a folder, and what tells that one was changed or exchanged."""
+    found: dict[Path, tuple[int, ...]] = {}
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            state = path.lstat()
+            found[path.relative_to(folder)] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return found
+
+
+def _remove(folder: Path, files: Mapping[Path, tuple[int, ...]]) -> None:
+    """Remove these files where they are as they were."""
+    for file, state in _files_in(folder).items():
+        if files.get(file) == state:
+            (folder / file).unlink()
+
+
+def _appeared(path: str | Path, place: Path) -> str:
+    return (
+        f"something appeared at {path} while this was written, and is left alone; the result is in {place}, "
+        "move it to where it should be"
+    )
+
+
 @contextmanager
-def new_file(path: str | Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` only when the block ends well."""
+def new_file(path: str | Path, *, overwrite: bool = True) -> Iterator[Path]:
+    """A file to write that takes the place of `path` only when the block ends well.
+
+    Without `overwrite`, a file that has appeared there is left alone, and an `OptionError` says where this one is.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
-    try:
+    with draft_beside(target) as work:
+        draft = work / target.name
         yield draft
-        draft.chmod(0o644)
+        if target.exists() and not overwrite:
+            raise OptionError(_appeared(path, put_aside(draft, target, "new")))
         draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_new_file(path: str | Path, *, overwrite: bool = False) -> None:

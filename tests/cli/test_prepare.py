@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow
 import pytest
+from benchmarks.prepare import write_log
 from pyarrow import parquet
 from tests.cli.console import ultr
 from tests.preparation.test_log import GOOD, frame, spoiled, with_features
@@ -51,6 +59,45 @@ def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
     assert "missing" not in ultr(*train, "--relevance", "trees", "--out", tmp_path / "trees").stderr
     vectors = ["train", "vectorization", *train[2:], "--relevance", "trees", "--set", "vector_steps=2"]
     assert "missing values in 8 of 8 features" in ultr(*vectors, "--out", tmp_path / "vectors").stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for little."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("a small disk can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount")
+@pytest.mark.parametrize("memory", ["4GB", "20MB"])
+def test_a_full_disk_ends_in_one_sentence(small_disk: Path, tmp_path: Path, memory: str) -> None:
+    write_log(tmp_path / "raw.parquet", 50_000, features=2)
+    command = ["prepare", tmp_path / "raw.parquet", "--features", "feature_*", "--memory", memory]
+    said = ultr(*command, "--out", small_disk / "log", expect=2).stderr
+    assert re.search(r"^ultr: the disk is full \(.*\); make space or [^\n]*\n\Z", said, re.MULTILINE)
+    assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_is_stopped_leaves_nothing(raw: Path, tmp_path: Path, sent: signal.Signals) -> None:
+    out = tmp_path / "out" / "log"
+    command = [sys.executable, "-m", "ultr", "prepare", str(raw), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/.log-*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(sent)
+    _, said = process.communicate()
+    assert process.returncode == 128 + sent
+    assert b"Traceback" not in said
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -77,17 +82,47 @@ def _options(
 
 def main() -> None:
     """Run the command line; what a user can mend ends in one sentence and exit code 2."""
+    with _ended_by_sigterm():
+        _run()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that nothing half-written stays; the exit code tells them apart."""
+    if "TORCHELASTIC_RUN_ID" in os.environ or threading.current_thread() is not threading.main_thread():
+        # Processes that train together wait for each other outside of Python, where nothing would interrupt them.
+        yield
+        return
+    received = []
+
+    def interrupt(number: int, _: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except SystemExit as ended:
+        raise SystemExit(128 + received[0] if received else ended.code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run() -> None:
     warnings.showwarning = _show_warning
     warnings.simplefilter("default", UltrWarning)
     try:
         sys.exit(app(standalone_mode=False))
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except UltrError as error:
         _fail(str(error))
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        _fail(f"{what}; check the path, its permissions and the space on the disk")
+        # NumPy does not say why it could not write all.
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "requested and" in what
+        mend = "check the path and its permissions"
+        _fail(f"the disk is full ({what}); make space or write elsewhere" if full else f"{what}; {mend}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in EXTRAS:
             raise

@@ -110,7 +110,7 @@ def _state(path: Path) -> list[int]:
 def _save(entry: Path, lists: JudgedLists) -> None:
     """Write the entry, or nothing if the folder cannot be written or another process was faster."""
     shutil.rmtree(entry, ignore_errors=True)
-    with suppress(OSError, UltrError), new_folder(entry, overwrite=True) as draft:
+    with suppress(OSError, UltrError), new_folder(entry, shared=True) as draft:
         for name in _ARRAYS:
             np.save(draft / f"{name}.npy", getattr(lists, name))
         manifest = {

@@ -68,7 +68,7 @@ class Store:
         folder = self.folder / self.key(run)
         if folder.exists():
             return
-        with new_folder(folder) as draft:
+        with new_folder(folder, shared=True) as draft:
             values = np.stack([found.evaluation.values[measure] for measure in run.measures])
             np.save(draft / "values.npy", values, allow_pickle=False)
             if found.ranker is not None:

@@ -106,7 +106,7 @@ def export(
     found = parity(reference, scorer, examined, categorical=list(ranker.preprocessing.categories))
     found.check()
     cost = cost_of(ranker, scorer, examined) if pointwise else None
-    with new_file(path) as draft:
+    with new_file(path, overwrite=overwrite) as draft:
         draft.write_bytes(content)
     return Export(card, len(content), found, cost)
 

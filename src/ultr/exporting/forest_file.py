@@ -86,7 +86,7 @@ def export_forest(
         )
     if beside is not None:
         write_json(beside, _codes(ranker, names))
-    with new_file(path) as draft:
+    with new_file(path, overwrite=overwrite) as draft:
         draft.write_text(content)
     return ForestExport(
         target=to,

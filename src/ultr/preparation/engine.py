@@ -107,10 +107,10 @@ class Engine:
                 raise KeyboardInterrupt from error
             if not _is_of_a_back_end(error):
                 raise
+            if "no space left" in text.lower() or "failed to offload" in text.lower():
+                raise DataError(f"the disk is full ({text}); make space or give another --out") from error
             if "out of memory" in text.lower():
                 raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
-            if "no space left" in text.lower():
-                raise DataError(f"the disk is full ({text}); make space or give another --out") from error
             if "requires the extension" in text or ("exists in the" in text and "extension" in text):
                 raise DataError(
                     f"{what} needs an extension of DuckDB ({text}); none is loaded, and nothing is fetched from a "
