@@ -64,8 +64,8 @@ def test_clicks_that_are_fitted_together_give_what_each_gives_alone(
     monkeypatch.setattr("ultr.bias.position_based_fit._DENSE", largest)
     cells, start = _cells(0), np.array([0.8, 1.0, 0.5, 0.4])
     # Some documents and a position without a click; fits that end at once, soon and late.
-    clicks = np.random.default_rng(0).binomial(cells.impressions.astype(int), 0.1, size=(5, len(cells.clicks)))
-    clicks = np.vstack([clicks, cells.clicks, np.where(cells.positions == 2, 0, cells.clicks)]).astype(np.float64)
+    drawn = np.random.default_rng(0).binomial(cells.impressions.astype(int), 0.1, size=(5, len(cells.clicks)))
+    clicks = np.vstack([drawn, cells.clicks, np.where(cells.positions == 2, 0, cells.clicks)]).astype(np.float64)
     alone = [poisson_relevance(cells, each, start=start)[0] for each in clicks]
     np.testing.assert_allclose(poisson_relevances(cells, clicks, start=start), alone, rtol=1e-9)
 

@@ -71,7 +71,7 @@ def poisson_relevances(cells: Cells, clicks: Doubles, *, start: Doubles) -> Doub
     if not _is_small(cells):
         return np.stack([poisson_relevance(cells, each, start=start)[0] for each in clicks])
     table = _table(cells)
-    clicked = np.stack([np.bincount(cells.documents, each) for each in clicks])
+    clicked: Doubles = np.stack([np.bincount(cells.documents, each) for each in clicks]).astype(np.float64)
     at_position = np.stack([np.bincount(cells.positions, each, minlength=cells.count) for each in clicks])
     theta = np.tile(start / start.max(), (len(clicks), 1))
     relevances = np.empty_like(clicked)
