@@ -9,17 +9,13 @@ import torch
 from tests.relevance.documents import blank_documents
 from torch import Tensor
 
-from ultr.clicks.trust_bias import TrustBias
 from ultr.data.click_log import ClickLog
-from ultr.datasets.letor_like import letor_like
 from ultr.errors import SeenDataWarning
-from ultr.evaluation import click_fit, evaluate
-from ultr.methods import Affine, ClickBaseline, LabelBaseline
+from ultr.evaluation import click_fit
+from ultr.methods import Affine
 from ultr.methods.affine import AffineObjective
-from ultr.methods.estimator import Estimator
 from ultr.relevance import MLP
 from ultr.relevance.mlp import Network
-from ultr.simulation.log import simulate
 from ultr.train.lists import Batch
 
 RELEVANT, OTHER = np.array([0.9, 0.5, 0.3]), np.array([0.4, 0.1, 0.05])
@@ -116,29 +112,6 @@ def test_the_rates_start_at_those_of_their_position(objective: AffineObjective) 
     objective.start_rates(torch.tensor([0.9, 0.1, 0.0], dtype=torch.float64))
     np.testing.assert_allclose(objective.relevant_rates.numpy(), [0.95, 0.2, 0.0])
     np.testing.assert_allclose(objective.other_rates.numpy(), [0.72, 0.08, 0.0])
-
-
-def test_it_finds_the_correction_and_the_ranking_of_trust_bias_clicks() -> None:
-    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
-    model = TrustBias()
-    log = simulate(splits.train, model, impressions=10**9, svm_share=0.05, rankings=10, noise=0.5)
-    relevance = MLP(hidden=(32,), steps=1_000, learning_rate=0.003)
-    ranker = Affine(relevance=relevance).fit(log, validation=splits.validation)
-    alpha, beta = ranker.correction()
-    theta, plus, minus = (np.array(v) for v in (model.examination, model.relevant_taken, model.irrelevant_taken))
-    true = theta * (plus - minus)
-    np.testing.assert_allclose(beta, theta * minus, atol=0.02)
-    # No document is surely relevant by its features, so clicks fix alpha only up to a factor.
-    np.testing.assert_allclose(alpha / alpha[0], true / true[0], rtol=0.1)
-
-    def quality(other: Estimator) -> float:
-        return evaluate(other, splits.test).mean("nDCG@10")
-
-    assert (
-        quality(ranker)
-        > quality(LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)) - 0.02
-    )
-    assert quality(ranker) > quality(ClickBaseline(relevance=relevance).fit(log, validation=splits.validation)) + 0.01
 
 
 def test_its_click_probability_is_the_mean_rate_of_relevant_and_other_documents(small_log: ClickLog) -> None:

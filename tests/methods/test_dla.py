@@ -5,17 +5,11 @@ import pytest
 import torch
 from tests.relevance.documents import inputs_of
 
-from ultr.clicks.model import EXAMINATION
-from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.datasets.letor_like import letor_like
 from ultr.errors import OptionError
-from ultr.evaluation import evaluate
-from ultr.methods import DLA, LabelBaseline
-from ultr.methods.estimator import Estimator
+from ultr.methods import DLA
 from ultr.methods.factors import factors_of
 from ultr.relevance import MLP
-from ultr.simulation.log import simulate
 
 
 def test_each_side_is_weighted_by_the_inverse_of_the_other(small_log: ClickLog) -> None:
@@ -54,24 +48,6 @@ def test_weights_have_no_gradient(small_log: ClickLog) -> None:
     model.zero_grad()
     model.objective.loss(model.outputs(batch.documents, ["relevance"]), batch).sum().backward()
     torch.testing.assert_close([parameter.grad for parameter in model.models.parameters()], expected)
-
-
-def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:
-    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
-    # So many impressions that click rates are all but their expectation; swaps tell positions from documents.
-    log = simulate(
-        splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
-    )
-    relevance = MLP(hidden=(32,), recipe="paper", steps=1_500)
-    ranker = DLA(relevance=relevance).fit(log, validation=splits.validation)
-    true = np.array(EXAMINATION) / EXAMINATION[0]
-    np.testing.assert_allclose(ranker.propensities()["position"], true, atol=0.05)
-
-    def quality(other: Estimator) -> float:
-        return evaluate(other, splits.test).mean("nDCG@10")
-
-    labelled = quality(LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation))
-    assert quality(ranker) > labelled - 0.02
 
 
 def test_unfitted_it_has_no_propensities() -> None:

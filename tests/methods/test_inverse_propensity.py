@@ -12,8 +12,7 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import OptionError
-from ultr.evaluation import evaluate
-from ultr.methods import InversePropensity, LabelBaseline
+from ultr.methods import InversePropensity
 from ultr.methods.factors import factors_of
 from ultr.relevance import MLP
 from ultr.simulation.log import simulate
@@ -56,15 +55,3 @@ def test_the_click_rates_of_a_randomised_log_are_its_propensities() -> None:
     log = simulate(train, click_model("position-based"), impressions=10**8, svm_share=0.1, rankings=200, noise=1e6)
     ranker = InversePropensity(estimator="click-rate", relevance=TINY).fit(log)
     np.testing.assert_allclose(_propensities(ranker), TRUE, atol=0.02)
-
-
-def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:
-    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
-    log = simulate(
-        splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
-    )
-    relevance = MLP(hidden=(32,), steps=800)
-    ranker = InversePropensity(relevance=relevance).fit(log, validation=splits.validation)
-    np.testing.assert_allclose(_propensities(ranker), TRUE, atol=0.002)
-    labelled = LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)
-    assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025

@@ -10,18 +10,14 @@ from tests.relevance.documents import blank_documents
 from torch import Tensor
 
 from ultr.arrays import Doubles
-from ultr.clicks.model import EXAMINATION
-from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
-from ultr.datasets.letor_like import letor_like
 from ultr.errors import SeenDataWarning
-from ultr.evaluation import click_fit, evaluate
-from ultr.methods import LabelBaseline, RegressionEM
+from ultr.evaluation import click_fit
+from ultr.methods import RegressionEM
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionObjective
 from ultr.relevance import MLP
 from ultr.relevance.mlp import Network
-from ultr.simulation.log import simulate
 from ultr.train.lists import Batch
 
 
@@ -105,18 +101,6 @@ def test_held_out_clicks_are_judged_by_the_likelihood_of_clicks_and_skips(
     losses = -(clicks * np.log(chance) + (1 - clicks) * np.log(1 - chance))
     expected = [losses[:3].sum(), losses[3:].sum()]
     np.testing.assert_allclose(objective.click_loss(r, batch).numpy(), expected, rtol=1e-4)
-
-
-def test_it_finds_the_examination_curve_and_the_ranking_of_position_based_clicks() -> None:
-    splits = letor_like(train_queries=1_000, validation_queries=150, test_queries=500)
-    log = simulate(
-        splits.train, click_model("position-based"), impressions=10**9, svm_share=0.05, rankings=10, noise=0.5
-    )
-    relevance = MLP(hidden=(32,), steps=1_500)
-    ranker = RegressionEM(relevance=relevance).fit(log)
-    np.testing.assert_allclose(ranker.propensities(), np.array(EXAMINATION) / EXAMINATION[0], atol=0.04)
-    labelled = LabelBaseline(relevance=relevance).fit(splits.train, validation=splits.validation)
-    assert evaluate(ranker, splits.test).mean("nDCG@10") > evaluate(labelled, splits.test).mean("nDCG@10") - 0.025
 
 
 def test_its_click_probability_is_propensity_times_relevance(small_log: ClickLog) -> None:

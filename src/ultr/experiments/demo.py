@@ -19,6 +19,7 @@ from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
 from ultr.pages import Table, model_figures
+from ultr.pages.drawing import save_figure
 from ultr.relevance import MLP
 from ultr.reporting import ReportInputs, models_of, report
 from ultr.simulation.log import simulate
@@ -107,8 +108,7 @@ def run(
         intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
         observation = plane.observation_embeddings()["position"].astype(np.float64)
         figure = model_figures.demo(intervals, observation, measure=MAIN)
-        figure.savefig(draft / "demo.svg")
-        figure.savefig(draft / "demo.png", dpi=150)
+        save_figure(figure, draft, "demo")
     say("writing the report ...")
     inputs = ReportInputs(
         models=tuple(models_of(out)),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ultr.files import new_folder, write_json
 from ultr.pages import Table
+from ultr.pages.drawing import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +48,7 @@ class Findings:
             write_json(draft / "results.json", self.content)
             write_json(draft / "manifest.json", {"format": FORMAT, "title": self.title, **provenance})
             for name, figure in self.figures.items():
-                figure.savefig(draft / f"{name}.svg")
-                figure.savefig(draft / f"{name}.png", dpi=150)
+                save_figure(figure, draft, name)
 
     def as_markdown(self) -> str:
         """Tables and notes as Markdown."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +80,14 @@ def blank(
         each.set(**labels)
         each.set_title(title, loc="left", fontsize=10)
     return figure, axes
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as SVG and as PNG."""
+    figure.savefig(folder / f"{name}.svg")
+    # Where things stand is found out once; it takes longer than drawing them.
+    figure.set_layout_engine("none")
+    figure.savefig(folder / f"{name}.png", dpi=150)
 
 
 def ink_on(colour: Sequence[float]) -> str:

@@ -126,7 +126,8 @@ def _draw_rates(
     if rates.shape[1] <= MOST_NUMBERS:
         for (group, position), rate in np.ndenumerate(rates):
             text = (f"{rate:.2f}" if rate >= 0.095 else f"{rate:.3f}").removeprefix("0")
-            label = axes.annotate(text, (position, group), ha="center", va="center", fontsize=8)
+            # It stands inside its cell, so that the layout need not look at it.
+            label = axes.text(position, group, text, ha="center", va="center", fontsize=8, in_layout=False)
             label.set_color(ink_on(shades(rate / top)))
             label.set_gid(f"cell-{group}-{position}")
     else:
