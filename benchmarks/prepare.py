@@ -2,10 +2,11 @@
 
 Writes a log of so many rows as Parquet, ten documents a page, prepares it in a fresh process and prints a table: time,
 the processor time of plain SQL that does the same in another process, the peak of resident memory, what lay on disk on
-the way, and how many impressions there are for each list that is left. The SQL finds the pages without a fault, the
-lists that they show, their clicks, and the features of each document, and writes all of it; it keeps no account of what
-it leaves out. Queries are texts that follow Zipf's law, each has a few rankings, one of them common, the device is
-a bias factor, and one row in a thousand has a fault. With `--second-table`, the features come from a table beside it.
+the way, and how many impressions there are for each list that is left. The SQL finds the pages without a fault of those
+that this log has, the lists that they show, their clicks, the features of each document and the rows that are put
+aside, and writes all of it; that both give as many of each is checked. Queries are texts that follow Zipf's law, each
+has a few rankings, one of them common, the device is a bias factor, and one row in a thousand has a fault. With
+`--second-table`, the features come from a table beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -46,8 +48,8 @@ spent = time.perf_counter() - started
 peak = memory_of()["VmHWM"]
 used = resource.getrusage(resource.RUSAGE_SELF)
 summary = prepared.summary
-print(spent, used.ru_utime + used.ru_stime, peak, summary.rows.aside, summary.collapse_ratio, prepared.log.lists)
-print(prepared.log.fingerprint())
+print(spent, used.ru_utime + used.ru_stime, peak, summary.collapse_ratio, prepared.log.fingerprint())
+print(prepared.log.lists, summary.clicks.kept, summary.documents, summary.rows.aside)
 """
 _PLAIN = """
 import resource, sys
@@ -56,27 +58,39 @@ import duckdb
 source, out, memory, *features = sys.argv[1:]
 base = duckdb.connect(f"{out}.duckdb", config={"memory_limit": memory, "preserve_insertion_order": "false"})
 base.execute("SET enable_progress_bar = false")
-sums = ", ".join(f"min({name}) AS {name}, max({name}) AS most_{name}" for name in features)
+names = ", ".join(features)
+of_rows = ", ".join(f"any_value(r.{name}) AS {name}" for name in features)
+same = " AND ".join(f"d.{name} IS NOT DISTINCT FROM s.{name}" for name in features)
+bits = f"hash(position, doc_id, device, {names})"
 for query in (
     f'''CREATE TEMP TABLE pages AS SELECT impression_id AS page, min(query) AS query, max(query) AS last,
-        count(*) AS length, min(position) AS top, sum(hash(position, doc_id, device) & 68719476735)::BIGINT AS one,
-        sum((hash(position, doc_id, device) >> 28) & 68719476735)::BIGINT AS two FROM '{source}' GROUP BY ALL''',
+        count(*) AS length, min(position) AS top, sum({bits} & 68719476735)::BIGINT AS one,
+        sum(({bits} >> 28) & 68719476735)::BIGINT AS two FROM '{source}' GROUP BY ALL''',
     '''CREATE TEMP TABLE lists AS SELECT query, one, two, length, min(page) AS list, count(*) AS impressions
         FROM pages WHERE top >= 1 AND query = last GROUP BY ALL''',
-    f'''CREATE TEMP TABLE shown AS SELECT l.list, l.impressions, r.query, r.doc_id, r.position, r.device,
-        sum((r.click > 0)::INT) AS clicks, sum(r.click) AS events
+    f'''CREATE TEMP TABLE shown AS SELECT l.list, r.doc_id, r.position, any_value(l.impressions) AS impressions,
+        any_value(r.query) AS query, any_value(r.device) AS device, sum((r.click > 0)::INT) AS clicks,
+        sum(r.click) AS events, {of_rows}
         FROM '{source}' r JOIN pages p ON r.impression_id = p.page JOIN lists l
-        ON l.query = p.query AND l.one = p.one AND l.two = p.two AND l.length = p.length GROUP BY ALL''',
-    f'''CREATE TEMP TABLE documents AS SELECT *, row_number() OVER (ORDER BY query, doc_id) AS row
-        FROM (SELECT query, doc_id, {sums} FROM '{source}' GROUP BY query, doc_id)''',
+        ON l.query = p.query AND l.one = p.one AND l.two = p.two AND l.length = p.length
+        WHERE p.top >= 1 AND p.query = p.last GROUP BY l.list, r.doc_id, r.position''',
+    f'''CREATE TEMP TABLE documents AS SELECT *, row_number() OVER (ORDER BY query, doc_id, {names}) AS row
+        FROM (SELECT DISTINCT query, doc_id, {names} FROM shown)''',
     f'''COPY (SELECT s.list, s.impressions, d.row, s.position, s.device, s.clicks, s.events FROM shown s
-        JOIN documents d ON d.query = s.query AND d.doc_id = s.doc_id ORDER BY s.list, s.position)
+        JOIN documents d ON d.query = s.query AND d.doc_id = s.doc_id AND {same} ORDER BY s.list, s.position)
         TO '{out}.shown.parquet' ''',
     f"COPY (SELECT * FROM documents ORDER BY row) TO '{out}.documents.parquet'",
+    f'''COPY (SELECT r.impression_id, r.query, r.doc_id, r.position, r.click, r.device,
+        if(p.top < 1, 'position below 1', 'two queries on one page') AS reason
+        FROM '{source}' r JOIN pages p ON r.impression_id = p.page WHERE p.top < 1 OR p.query <> p.last)
+        TO '{out}.rejected.parquet' ''',
 ):
     base.execute(query)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_utime + used.ru_stime)
+counts = "count(DISTINCT list), sum(clicks)::BIGINT, count(DISTINCT row)"
+counts = base.execute(f"SELECT {counts} FROM '{out}.shown.parquet'").fetchone()
+print(*counts, *base.execute(f"SELECT count(*) FROM '{out}.rejected.parquet'").fetchone())
 """
 HEADER = (
     "|        rows | log, GB | seconds | CPU seconds | of plain SQL | ratio | peak memory, GB | on disk, GB "
@@ -203,24 +217,28 @@ def measure(
         printed = child.communicate()[0]
         if child.returncode:
             raise SystemExit(child.returncode)
-        plain = 1.0
+        seconds, processor, peak, ratio, fingerprint, *counts = printed.split()
+        size = _size(folder, "*.parquet")
+        plain = nan
         if not second_table:
             arguments = [source, Path(folder) / "plain", memory, *names]
             command = [sys.executable, "-c", _PLAIN, *map(str, arguments)]
-            plain = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        seconds, processor, peak, aside, ratio, lists, fingerprint = printed.split()
+            first, *same = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            plain = float(first)
+            if same != counts:
+                raise SystemExit(f"prepare and plain SQL disagree: {counts} and {same} lists, clicks, documents, aside")
         return Result(
             rows,
-            _size(folder, "*.parquet"),
+            size,
             float(seconds),
             float(processor),
             plain,
             int(peak),
             disk,
-            int(aside),
-            float(ratio),
-            int(lists),
-            fingerprint,
+            aside=int(counts[3]),
+            ratio=float(ratio),
+            lists=int(counts[0]),
+            fingerprint=fingerprint,
         )
 
 

@@ -236,6 +236,25 @@ def test_ids_of_pages_in_two_columns_are_not_confused() -> None:
     assert read_log(table, impression=["session", "page"]).impressions.sum() == 3
 
 
+@pytest.mark.parametrize("odd", ["it's", 'a "b"', "\x1f", "?", "; DROP TABLE log; --", "{0}%s"])
+def test_names_and_values_may_hold_what_means_something_elsewhere(odd: str, tmp_path: Path) -> None:
+    table = with_features(GOOD)
+    values = {name: [f"{odd}{value}" for value in table[name].to_pylist()] for name in ("query", "document", "device")}
+    for name, texts in values.items():
+        table = table.set_column(table.column_names.index(name), name, pyarrow.array(texts))
+    parquet.write_table(table.rename_columns([f"{name}{odd}" for name in table.column_names]), tmp_path / "raw.parquet")
+    roles: dict[str, Any] = {name: f"{name}{odd}" for name in ("query", "document", "position", "click")}
+    roles |= {"impression": [f"impression{odd}"], "factors": [f"device{odd}"], "features": [f"bm25{odd}"]}
+    prepared = prepare(tmp_path / "raw.parquet", tmp_path / "log", rare=1, **roles)
+    expected = read_log(with_features(GOOD), factors=["device"], features=["bm25"], rare=1)
+    assert prepared.log.query_ids.tolist() == [f"{odd}{query}" for query in expected.query_ids]
+    assert prepared.log.factors[1].levels == tuple(f"{odd}{level}" for level in expected.factors[1].levels)
+    assert prepared.log.clicks.tolist() == expected.clicks.tolist()
+    assert prepared.log.features.tolist() == expected.features.tolist()
+    documents = parquet.read_table(tmp_path / "log" / "documents.parquet")["document"].to_pylist()
+    assert documents == [f"{odd}{document}" for document in "xyzxy"]
+
+
 def test_positions_that_start_at_zero_are_given_back_as_they_were(tmp_path: Path) -> None:
     rows = [row | {"position": row["position"] - 1} for row in spoiled(0, query=None)]
     prepare(frame(rows), tmp_path / "log", positions_from=0)
@@ -594,8 +613,29 @@ def test_an_identifier_given_as_a_factor_is_refused(tmp_path: Path) -> None:
             "user": list(range(count)),
         }
     )
-    with pytest.raises(
-        DataError, match=r"bias factor 'user' has about [0-9,]+ values, more than 10,000; give a column"
-    ):
-        prepare(table, tmp_path / "log", factors=["user"])
+    pages = pyarrow.table(
+        {
+            "query": ["a", "b"] * (count // 4),
+            "docs": [["x", "y"]] * (count // 2),
+            "clicks": ["10", "01"] * (count // 4),
+            "user": [[2 * number, 2 * number + 1] for number in range(count // 2)],
+        }
+    )
+    sentence = r"bias factor 'user' has about [0-9,]+ values, more than 10,000; give a column"
+    for each in (table, pages):
+        with pytest.raises(DataError, match=sentence):
+            prepare(each, tmp_path / "log", factors=["user"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_in_lists_are_cut_into_bins_like_any_others() -> None:
+    count = 200
+    pages = {
+        "query": ["a", "b"] * (count // 2),
+        "docs": [["x", "y"]] * count,
+        "clicks": ["10", "01"] * (count // 2),
+        "pixels": [[number + 0.5, 2 * number + 0.25] for number in range(count)],
+    }
+    log = read_log(pyarrow.table(pages), factors=["pixels"])
+    assert log.factors[1].edges
+    assert len(log.factors[1].levels) == len(log.factors[1].edges) + 1

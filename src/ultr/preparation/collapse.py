@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Any
 
 from ultr.preparation import reasons, times
-from ultr.preparation.engine import DUCKDB, SPARK, Engine
+from ultr.preparation.engine import SPARK, Engine
 
 _BITS = 2**36 - 1
 """Bits of a hash that are summed up, so that the sum over a page of a hundred million rows fits into 63."""
@@ -37,22 +36,25 @@ def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
     """One row per page: what it shows as a signature, how much of it, and the fault of the whole page.
 
     The signature is the sum of a hash of each row, which does not depend on the order of the rows and needs no ordered
-    aggregation, which not every engine has. Rows with a fault do not count.
+    aggregation, which not every engine has. Rows with a fault do not count. Rows without an impression are one page
+    without an id.
     """
     import ibis
 
-    rows = rows.filter(rows.page.notnull())
     fine = rows.fault == reasons.KEPT
-    bits = hashed(engine, rows, ["key", "position", *_numbered(rows, "fx")])
+    features = _numbered(rows, "h") or _numbered(rows, "x")
+    bits = hashed(engine, rows, ["key", "position", *_numbered(rows, "f"), *features])
     of_page = (rows.fault > reasons.KEPT) & (rows.fault <= reasons.LAST_OF_PAGES)
     pages = rows.group_by("page").agg(
         query=rows.query.min(where=fine),
         last=rows.query.max(where=fine),
-        one=(bits & _BITS).sum(where=fine).cast("int64"),
-        two=((bits >> _SHIFT) & _BITS).sum(where=fine).cast("int64"),
+        one=(bits & _BITS).cast("int64").sum(where=fine).cast("int64"),
+        two=((bits >> _SHIFT) & _BITS).cast("int64").sum(where=fine).cast("int64"),
         length=fine.cast("int64").sum().cast("int64"),
         rows=rows.count().cast("int64"),
         clicks=rows.click.sum(where=fine).cast("int64"),
+        all_clicks=rows.click.cast("int64").sum().cast("int64"),
+        several=(rows.events > 1).cast("int64").sum().cast("int64"),
         fault=rows.fault.min(where=of_page),
         **{each: rows[each].min() for each in ("time", "user") if each in rows.columns},
     )
@@ -69,10 +71,12 @@ def kept_pages(pages: Any) -> Any:
     return pages.filter((pages.fault == reasons.KEPT) & (pages.length > 0))
 
 
-def collapse(engine: Engine, rows: Any, pages: Any, *, name: str, begins: Sequence[Any] = ()) -> Collapsed:
+def collapse(
+    engine: Engine, rows: Any, pages: Any, *, name: str, rows_on: Callable[[Any], Any], begins: Sequence[Any] = ()
+) -> Collapsed:
     """Sum up the pages without a fault: those with the same query, length, signature and period are one list.
 
-    `begins` are the first times of the periods, if there are any.
+    `rows_on` gives the rows of some pages, `begins` are the first times of the periods, if there are any.
     """
     import ibis
 
@@ -84,14 +88,17 @@ def collapse(engine: Engine, rows: Any, pages: Any, *, name: str, begins: Sequen
     lists = kept.group_by(key).agg(page=kept.page.min(), impressions=kept.count().cast("int64"))
     lists = engine.keep(f"{name}_lists", lists.mutate(list=ibis.row_number()))
     members = engine.keep(f"{name}_members", kept.join(lists, key).select(kept.page, lists.list))
-    fine = rows.filter(rows.fault == reasons.KEPT)
+    # Features need not be read for a fault that no row of these pages has.
+    clean = not engine.count(kept.filter(kept.rows > kept.length))
+    fine = rows if clean else rows.filter(rows.fault == reasons.KEPT)
     sums = ["click", "events", *_numbered(rows, "s")]
     some = fine.filter(ibis.or_(*(fine[each] > 0 for each in sums)))
     some = some.join(members, "page")
     counted = some.group_by("list", "key", "position").agg(**{each: some[each].sum().cast("int64") for each in sums})
     wanted = ["query", "document", "key", "position", *_numbered(rows, "fx")]
-    first = fine.join(lists, fine.page == lists.page)
-    first = first.select(lists.list, *(fine[each] for each in wanted))
+    one = rows_on(lists)
+    one = one if clean else one.filter(one.fault == reasons.KEPT)
+    first = one.join(lists, one.page == lists.page).select(lists.list, *(one[each] for each in wanted))
     same = [first[each] == counted[each] for each in ("list", "key", "position")]
     shown = first.left_join(counted, same).select(
         *(first[each] for each in first.columns if each != "key"), **{each: counted[each].fill_null(0) for each in sums}
@@ -116,10 +123,13 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
         return first
     again = engine.keep("again", first.members.semi_join(twice, "list").select("page"))
     some = rows.filter(rows.fault == reasons.KEPT).semi_join(again, "page")
-    some = some.select(*(name for name in some.columns if not name.startswith("given_") and name != "label"))
+    given = [name for name in some.columns if name.startswith("given_") or name == "label"]
+    some = some.drop(*given, *_numbered(some, "h"))
     some = engine.keep("again_rows", some.distinct())
     pages = page_table(engine, some, name="again")
-    second = collapse(engine, some, pages, name="again", begins=begins)
+    second = collapse(
+        engine, some, pages, name="again", rows_on=lambda pages: some.semi_join(pages, "page"), begins=begins
+    )
     lists = engine.count(first.lists)
 
     def both(one: Any, other: Any) -> Any:
@@ -149,25 +159,13 @@ def hashed(engine: Engine, rows: Any, names: Sequence[str]) -> Any:
     import ibis
 
     whole = ibis.struct({name: rows[name] for name in names})
-    if engine.name == DUCKDB:
-        return whole.hash()
-    if engine.name == SPARK:
-        return _builtin("xxhash64", whole)
-    return _builtin("hashtextextended", whole.cast("string"), ibis.literal(0, "int64"))
+    # What Ibis makes of `hash()` goes through texts of bits.
+    name, kind = ("xxhash64", "int64") if engine.name == SPARK else ("hash", "uint64")
 
-
-def _builtin(name: str, *arguments: Any) -> Any:
-    """A function of the engine that Ibis does not know, which gives an integer of 64 bits."""
-    import ibis
-
-    def function(*values: Any) -> Any:
+    def function(whole: Any) -> Any:
         """Stand for the function of the engine."""
 
-    types = tuple(argument.type() for argument in arguments)
-    function.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter(f"a{i}", Parameter.POSITIONAL_OR_KEYWORD) for i in range(len(types))]
-    )
-    return ibis.udf.scalar.builtin(function, name=name, signature=(types, "int64"))(*arguments)
+    return ibis.udf.scalar.builtin(function, name=name, signature=((whole.type(),), kind))(whole)
 
 
 def _numbered(rows: Any, letters: str) -> list[str]:

@@ -119,21 +119,23 @@ def numbered(
     if old is not None:
         pairs = pairs.mutate(old=ibis.null("int64")).union(old.select(*pairs.columns, "old"))
         pairs = pairs.group_by(*(name for name in pairs.columns if name != "old")).agg(old=pairs.old.max())
-    pairs = engine.keep("pairs", pairs)
-    count = engine.count(pairs)
-    names = pairs.select("query", "document").distinct() if cells else pairs
-    changed = count - engine.count(names) if cells else 0
     order = [pairs["query"], pairs.document]
+    table = engine.keep("pairs", pairs.mutate(row=ibis.row_number().over(order_by=order)))
+    count = engine.count(table)
+    changed = count - engine.count(table.select("query", "document").distinct()) if cells else 0
+    first = table.row
     if changed:
-        order += [_sortable(pairs[cell]) for cell in cells]
-    table = pairs.mutate(row=ibis.row_number().over(order_by=order))
-    first = table.row.min().over(group_by=["query", "document"]) if changed else table.row
+        # Documents of one name are told apart by their features, which few logs need.
+        order = [table["query"], table.document, *(_sortable(table[cell]) for cell in cells)]
+        table = table.mutate(row=ibis.row_number().over(order_by=order))
+        first = table.row.min().over(group_by=["query", "document"])
     table = table.mutate(first=first)
     if labels is not None:
         judged = labels.rename(judged_query="query", judged_document="document")
         same = [table["query"] == judged.judged_query, table.document == judged.judged_document]
         table = table.left_join(judged, same).drop("judged_query", "judged_document")
-    return DocumentTable(engine.keep("documents", table), columns, count, changed)
+    table = engine.keep("documents", table) if changed or labels is not None else table
+    return DocumentTable(table, columns, count, changed)
 
 
 def with_rows(shown: Any, documents: DocumentTable) -> Any:

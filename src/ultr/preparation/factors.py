@@ -75,12 +75,12 @@ def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | 
     if known is not None or edges:
         return FactorColumn(name, edges if known is None else known)
     column = table[name]
-    kind = column.type()
-    if kind.is_array():
-        return FactorColumn(name)
-    count = int(engine.row(table.aggregate(values=column.approx_nunique()))["values"] or 0)
+    # The list of a page has a value for each document.
+    given = (column.unnest() if column.type().is_array() else column).name("value").as_table()
+    kind = given.value.type()
+    count = int(engine.row(given.aggregate(values=given.value.approx_nunique()))["values"] or 0)
     if count > MOST_NUMBERS and (kind.is_floating() or kind.is_decimal()):
-        return FactorColumn(name, _edges(engine, column))
+        return FactorColumn(name, _edges(engine, given))
     if count > MOST_LEVELS:
         raise DataError(
             f"bias factor {name!r} has about {count:,} values, more than {MOST_LEVELS:,}; give a column with few "
@@ -89,9 +89,9 @@ def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | 
     return FactorColumn(name)
 
 
-def _edges(engine: Engine, column: Any) -> tuple[float, ...]:
+def _edges(engine: Engine, given: Any) -> tuple[float, ...]:
     """Quantiles of a column of numbers, from how often each value occurs: the same in every engine."""
-    counts = column.cast("float64").name("value").as_table()
+    counts = given.select(value=given.value.cast("float64"))
     counts = counts.filter(counts.value.notnull(), ~counts.value.isnan(), ~counts.value.isinf())
     found = engine.fetch(counts.group_by("value").agg(rows=counts.count().cast("int64")))
     numbers, rows = (found[name].to_numpy() for name in ("value", "rows"))

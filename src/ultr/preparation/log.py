@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,18 +133,20 @@ class _Preparation:
         engine, options = self.engine, self.options
         found = self._survey()
         labels = self._labels(found)
-        pages, robots = marked(
-            engine, page_table(engine, found.rows, name="all"), options.robots, drop=options.drop_robots
-        )
+        every = page_table(engine, found.rows, name="all")
+        read = RowsRead.of(engine, every)
+        named = every.filter(every.page.notnull()) if read.nameless else every
+        pages, robots = marked(engine, named, options.robots, drop=options.drop_robots)
         pages = without_few(engine, pages, of_query=options.fewest_pages, of_user=options.fewest_user_pages)
         begins = self._periods().begins(engine, kept_pages(pages)) if found.columns.time else []
-        collapsed = collapse(engine, found.rows, pages, name="first", begins=begins)
+        on_pages = partial(found.rows_on, engine)
+        collapsed = collapse(engine, found.rows, pages, name="first", rows_on=on_pages, begins=begins)
         collapsed = without_repeated_rows(engine, found.rows, collapsed, begins)
         documents = self._documents(found, collapsed.shown, labels)
-        account = self._account(found, collapsed, documents)
+        account = self._account(found, read, collapsed, documents)
         _check_kept(engine.source, account, strict=options.strict)
 
-        raw = assembly.raw_log(account.kept, documents.count, found.factors, names_of(begins))
+        raw = assembly.raw_log(account.kept, documents.count, found.kinds.factors, names_of(begins))
         if options.pairs:
             pairs = engine.fetch(clicked_together(engine, found.rows, collapsed))
             raw = assembly.with_pairs(raw, account.kept.ids, pairs)
@@ -180,8 +183,8 @@ class _Preparation:
             unusable=self._unusable(found, account),
             changed=documents.changed,
             categories={name: len(values) for name, values in log.categories.items()},
-            several_clicks=found.several_clicks,
-            null_is_no_click=found.null_is_no_click,
+            several_clicks=read.several,
+            null_is_no_click=found.kinds.null_is_no_click,
             signals={signal.name: int(signal.totals.sum()) for signal in log.signals},
             robots=robots,
             hints=found.hints,
@@ -218,7 +221,7 @@ class _Preparation:
         return labels_of(self.engine, found.rows, found.columns.label, what=self.engine.source, old=old)
 
     def _documents(self, found: Surveyed, shown: Any, labels: Any | None) -> DocumentTable:
-        columns = found.features
+        columns = found.kinds.features
         if self.options.features_from is not None:
             second = open_table(self.engine, self.options.features_from)
             what = f"the table of features, {name_of(self.options.features_from)},"
@@ -229,10 +232,10 @@ class _Preparation:
         old = None if self.grown is None else self.grown.documents(self.engine, columns)
         return numbered(self.engine, pairs, columns, labels=labels, old=old)
 
-    def _account(self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable) -> Account:
+    def _account(self, found: Surveyed, read: RowsRead, collapsed: Collapsed, documents: DocumentTable) -> Account:
         """Which rows are kept, which are put aside, and why; every one of them is one or the other."""
-        engine, rows = self.engine, found.rows
-        shown = self._fetched(found, collapsed, documents)
+        engine, pages, members = self.engine, collapsed.pages, collapsed.members
+        shown = self._fetched(found, collapsed, documents, several=read.several > 0)
         faults = shown.list_faults()
         fine = shown.document_faults == reasons.KEPT
         full = np.zeros(len(faults), dtype=np.bool_)
@@ -241,30 +244,35 @@ class _Preparation:
         wrong = {int(number): int(fault) for number, fault in zip(shown.ids, faults, strict=True) if fault}
         spoiled = documents.table.filter(documents.table.fault != reasons.KEPT)
         spoiled = engine.keep("spoiled", spoiled.select("query", "document", "fault").distinct())
-        aside = engine.keep("aside", rejected.rows_aside(rows, collapsed.pages, collapsed.members, wrong, spoiled))
+        suspect = np.union1d(shown.ids[faults != reasons.KEPT], shown.ids[shown.lists[~fine]])
+        suspects = engine.keep("suspects", rejected.pages_with_faults(pages, members, suspect))
+        rows = found.rows_on(engine, suspects, nameless=read.nameless)
+        aside = engine.keep("aside", rejected.rows_aside(rows, pages, members, wrong, spoiled))
         why = rejected.by_reason(engine, aside)
         kept_rows = int(kept.impressions[kept.lists].sum())
         kept_clicks = int(kept.clicks.sum())
         lost = sum(each.rows for each in why), sum(each.clicks for each in why)
-        repeated = found.read - kept_rows - lost[0], found.clicks - kept_clicks - lost[1]
+        repeated = read.rows - kept_rows - lost[0], read.clicks - kept_clicks - lost[1]
         assert min(repeated) >= 0, "a row is kept and put aside"
         assert repeated[0] == 0 or collapsed.again, "a row is neither kept nor put aside"
         return Account(
             kept=kept,
             aside=aside,
             reasons=why,
-            rows=Tally(found.read, kept_rows, repeated[0]),
-            clicks=Tally(found.clicks, kept_clicks, repeated[1]),
-            pages=Tally(engine.count(collapsed.pages), int(kept.impressions.sum())),
-            clicked_pages=rejected.clicked_pages(engine, rows, collapsed.members, wrong, spoiled),
+            rows=Tally(read.rows, kept_rows, repeated[0]),
+            clicks=Tally(read.clicks, kept_clicks, repeated[1]),
+            pages=Tally(engine.count(pages), int(kept.impressions.sum())),
+            clicked_pages=rejected.clicked_pages(engine, pages, members, aside, wrong),
         )
 
-    def _fetched(self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable) -> assembly.Shown:
-        signals = [*found.columns.signals, *([assembly.EVENTS] if found.several_clicks else [])]
-        sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if found.several_clicks else [])
+    def _fetched(
+        self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable, *, several: bool
+    ) -> assembly.Shown:
+        signals = [*found.columns.signals, *([assembly.EVENTS] if several else [])]
+        sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if several else [])
         joined = with_rows(collapsed.shown, documents)
         # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
-        cells = [f"f{i}" for i in range(len(found.factors))]
+        cells = [f"f{i}" for i in range(len(found.kinds.factors))]
         wanted = joined.select(
             "list", "row", "first", "fault", "clicks", *sums, *cells, position=joined.position.cast("int32")
         )
@@ -294,12 +302,41 @@ class _Preparation:
 
     def _unusable(self, found: Surveyed, account: Account) -> dict[str, int]:
         """The rows with a value that is no number, by feature, the most first."""
-        if not any(each.reason == reasons.NOT_FINITE.text for each in account.reasons) or not found.features:
+        features = found.kinds.features
+        if not any(each.reason == reasons.NOT_FINITE.text for each in account.reasons) or not features:
             return {}
-        counts = {f"n{i}": each.unusable(found.table).cast("int64").sum() for i, each in enumerate(found.features)}
+        counts = {f"n{i}": each.unusable(found.table).cast("int64").sum() for i, each in enumerate(features)}
         row = self.engine.row(found.table.aggregate(**counts))
-        named = {each.name: int(row[f"n{i}"] or 0) for i, each in enumerate(found.features)}
+        named = {each.name: int(row[f"n{i}"] or 0) for i, each in enumerate(features)}
         return {name: count for name, count in sorted(named.items(), key=lambda item: -item[1]) if count}
+
+
+@dataclass(frozen=True)
+class RowsRead:
+    """Numbers of raw rows."""
+
+    rows: int
+    clicks: int
+    """Rows with a click."""
+    several: int
+    """Rows with more than one."""
+    nameless: bool
+    """True if there are rows without an impression."""
+
+    @classmethod
+    def of(cls, engine: Engine, pages: Any) -> RowsRead:
+        """The rows of all pages; none at all are a `DataError`."""
+        found = engine.row(
+            pages.aggregate(
+                rows=pages.rows.sum(),
+                clicks=pages.all_clicks.sum(),
+                several=pages.several.sum(),
+                nameless=pages.page.isnull().any(),
+            )
+        )
+        if not found["rows"]:
+            raise DataError(f"{engine.source} has no rows; check the path")
+        return cls(int(found["rows"]), int(found["clicks"]), int(found["several"]), bool(found["nameless"]))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ultr.arrays import Integers
 from ultr.preparation import reasons
 from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine
@@ -15,7 +16,7 @@ from ultr.preparation.times import written
 
 
 def rows_aside(rows: Any, pages: Any, members: Any, list_faults: Mapping[int, int], documents: Any) -> Any:
-    """The rows with the fault of each in the end, without those that have none.
+    """The rows with the fault of each in the end, without those that have none; `of_document` if it is the document's.
 
     A row's own fault counts first, then that of its page or of the list that its page shows, then that of its document.
     `list_faults` are faults of lists by their number, `documents` are those with a fault: query, document and fault.
@@ -44,16 +45,28 @@ def rows_aside(rows: Any, pages: Any, members: Any, list_faults: Mapping[int, in
         (joined.of_document.notnull(), joined.of_document),
         else_=reasons.KEPT,
     )
-    settled = joined.mutate(fault=fault.cast("int16")).select(*rows.columns)
+    of_document = (joined.fault == reasons.KEPT) & joined.of_page.isnull()
+    settled = joined.mutate(fault=fault.cast("int16"), of_document=of_document).select(*rows.columns, "of_document")
     return settled.filter(settled.fault != reasons.KEPT)
 
 
-def clicked_pages(engine: Engine, rows: Any, members: Any, list_faults: Mapping[int, int], documents: Any) -> int:
-    """Number of pages with a click on a row that is kept."""
-    clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "query", "document")
+def pages_with_faults(pages: Any, members: Any, lists: Integers) -> Any:
+    """The pages that a row may be put aside from: with a fault in a row, of the page, or in what these lists show."""
+    import ibis
+    import pyarrow
+
+    wrong = ibis.memtable(pyarrow.table({"list": pyarrow.array(lists, pyarrow.int64())}))
+    own = pages.filter((pages.fault != reasons.KEPT) | (pages.rows > pages.length))
+    return own.select("page").union(members.semi_join(wrong, "list").select("page"))
+
+
+def clicked_pages(engine: Engine, pages: Any, members: Any, aside: Any, list_faults: Mapping[int, int]) -> int:
+    """Number of pages with a click on a row that is kept: more clicks than those put aside for their document."""
     kept = members.filter(~members.list.isin(list(list_faults))) if list_faults else members
-    clicked = clicked.anti_join(documents, ["query", "document"]).semi_join(kept, "page")
-    return engine.count(clicked.select("page").distinct())
+    of_documents = aside.filter(aside.of_document)
+    lost = of_documents.group_by(lost_on="page").agg(lost=of_documents.click.cast("int64").sum())
+    clicked = pages.semi_join(kept, "page").left_join(lost, pages.page == lost.lost_on)
+    return engine.count(clicked.filter(clicked.clicks > clicked.lost.fill_null(0)))
 
 
 def by_reason(engine: Engine, aside: Any) -> tuple[PutAside, ...]:

@@ -72,9 +72,17 @@ def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> Ro
     return RowFormat(columns.without("impression") if "impression" in columns.guessed else columns, pages=True)
 
 
+def rows_on(pages: Any, table: Any, columns: Columns, *, nameless: bool) -> Any:
+    """The raw rows of these pages, and those without an impression if these are wanted: before any work on them."""
+    page = _page(table, columns)
+    wanted = page.isin(pages.page)
+    return table.filter(wanted | page.isnull() if nameless else wanted)
+
+
 def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     """The rows of a log: page, query, document, key (the document as it was given), position, click, events (number
-    of clicks), s0, ..., f0, ..., x0, ..., fault, and what was given; with a time, a label and a user, these too.
+    of clicks), s0, ..., f0, ..., x0, ... (features), h0, ... (features to tell lists apart by), fault, and what was
+    given; with a time, a label and a user, these too.
     """
     import ibis
 
@@ -85,7 +93,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     cells = _of_pages(engine, table, columns, own) if layout.pages else _of_documents(table, columns, kinds, own)
     factors = {f"f{i}": factor.level(cells[f"f{i}"]) for i, factor in enumerate(kinds.factors)}
     signals = {f"s{i}": _signal(cells, i, text) for i, text in enumerate(columns.signals.values())}
-    features = [name for name in cells.columns if name.startswith("x") and name[1:].isdigit()]
+    features = [name for name in cells.columns if name[0] in "xh" and name[1:].isdigit()]
     rows = cells.select(
         "page",
         "different",
@@ -144,6 +152,7 @@ def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any
         different=ibis.literal(value=False),
         unusable=unusable,
         **{f"x{i}": value for i, value in enumerate(features)},
+        **{f"h{i}": each.given(table) for i, each in enumerate(kinds.features)},
         **_others(table, columns),
         **({"label": table[columns.label]} if columns.label else {}),
         **own,

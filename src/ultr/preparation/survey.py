@@ -11,11 +11,11 @@ from ultr.errors import DataError
 from ultr.preparation import values
 from ultr.preparation.columns import Columns
 from ultr.preparation.engine import Engine
-from ultr.preparation.factors import FactorColumn, factor_columns
-from ultr.preparation.feature_columns import FeatureColumn, feature_columns, in_words
+from ultr.preparation.factors import factor_columns
+from ultr.preparation.feature_columns import feature_columns, in_words
 from ultr.preparation.opened import Opened, open_log
 from ultr.preparation.options import Options
-from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of
+from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of, rows_on
 from ultr.preparation.times import time_of
 
 _TIMES = ("time", "timestamp", "date", "day", "datetime", "ts", "created_at", "event_time")
@@ -33,15 +33,7 @@ class Surveyed:
     layout: RowFormat
     rows: Any
     """See `rows_of`."""
-    factors: tuple[FactorColumn, ...]
-    features: tuple[FeatureColumn, ...]
-    null_is_no_click: bool
-    read: int
-    """Number of rows."""
-    clicks: int
-    """Number of rows with a click."""
-    several_clicks: int
-    """Number of rows with more than one."""
+    kinds: Kinds
     hints: tuple[str, ...]
     opened: Opened
 
@@ -49,6 +41,14 @@ class Surveyed:
     def columns(self) -> Columns:
         """The roles of the columns."""
         return self.layout.columns
+
+    def rows_on(self, engine: Engine, pages: Any, *, nameless: bool = False) -> Any:
+        """The rows of these pages alone, and with `nameless` those without an impression."""
+        if self.layout.pages:
+            wanted = self.rows.page.isin(pages.page)
+            return self.rows.filter(wanted | self.rows.page.isnull() if nameless else wanted)
+        some = rows_on(pages, self.table, self.columns, nameless=nameless)
+        return rows_of(engine, some, self.layout, self.kinds)
 
     def in_words(self) -> str:
         """One line on what the columns were taken for."""
@@ -60,10 +60,11 @@ class Surveyed:
             f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name
         ]
         said += [f"signal {name} = {column}" for name, column in columns.signals.items()]
-        binned = [f"{each.name} in {len(each.edges) + 1} bins" if each.edges else each.name for each in self.factors]
+        factors, features = self.kinds.factors, self.kinds.features
+        binned = [f"{each.name} in {len(each.edges) + 1} bins" if each.edges else each.name for each in factors]
         said += [f"factors = {', '.join(binned)}"] if binned else []
-        said += [f"features = {listed([each.name for each in self.features], most=5)}"] if self.features else []
-        said += [kinds] if (kinds := in_words(self.features)) else []
+        said += [f"features = {listed([each.name for each in features], most=5)}"] if features else []
+        said += [kinds] if (kinds := in_words(features)) else []
         shape = "one row a result page" if self.layout.pages else "one row a shown document"
         return f"{self.opened.name}: {shape}; {'; '.join(said)}"
 
@@ -92,26 +93,7 @@ def survey(
     rows = rows_of(engine, table, layout, kinds)
     # Pages without an id are numbered, and only once in the same way.
     rows = engine.keep("log_rows", rows) if layout.pages else engine.named_view("log_rows", rows)
-    counts = engine.row(
-        rows.aggregate(
-            rows=rows.count(), clicks=rows.click.cast("int64").sum(), several=(rows.events > 1).cast("int64").sum()
-        )
-    )
-    if not counts["rows"]:
-        raise DataError(f"{what} has no rows; check the path")
-    return Surveyed(
-        table=table,
-        layout=layout,
-        rows=rows,
-        factors=kinds.factors,
-        features=features,
-        null_is_no_click=kinds.null_is_no_click,
-        read=int(counts["rows"]),
-        clicks=int(counts["clicks"] or 0),
-        several_clicks=int(counts["several"] or 0),
-        hints=_hints(opened.table, columns),
-        opened=opened,
-    )
+    return Surveyed(table, layout, rows, kinds, _hints(opened.table, columns), opened)
 
 
 def _check_ids(engine: Engine, table: Any, columns: Columns, what: str) -> None:

@@ -8,7 +8,8 @@ _LARGEST = 3.4028234663852886e38
 """The largest finite float32."""
 _ABSENT = ("", "nan", "na", "n/a", "null")
 """Texts that stand for a number that is missing, as they do in the CSV files of judged lists."""
-_BLANKS = ("", " ", "\t", "\n", "\r", "\x0b", "\x0c")
+_AFTER_BLANKS = "!"
+"""All texts that begin with a blank come before this one."""
 _FAR = 2**40
 _YES, _NO = ("true", "t", "yes"), ("false", "f", "no")
 
@@ -49,7 +50,7 @@ def no_number(column: Any) -> Any:
     if kind.is_integer() or kind.is_boolean():
         return ibis.literal(value=False)
     if kind.is_float32():
-        return (column.abs() > ibis.literal(_LARGEST, "float32")) & ~column.isnan()
+        return column.isinf()
     present = column.notnull()
     if kind.is_floating():
         present = present & ~column.isnan()
@@ -79,6 +80,9 @@ def count(column: Any, *, null_is_zero: bool = False) -> Any:
     kind = column.type()
     if kind.is_boolean():
         found = column.cast("int64")
+    elif kind.is_integer():
+        whole = column.try_cast("int64")
+        found = ibis.ifelse(whole >= 0, whole, ibis.null("int64"))
     elif kind.is_numeric():
         whole = column.try_cast("int64")
         found = ibis.ifelse((whole >= 0) & (whole.cast("float64") == column.cast("float64")), whole, ibis.null("int64"))
@@ -124,7 +128,7 @@ def _blank(column: Any) -> Any:
     """True where a text has nothing but blanks; only those that begin with one are looked at whole."""
     import ibis
 
-    return ibis.ifelse(column.substr(0, 1).isin(_BLANKS), column.strip() == "", ibis.literal(value=False))
+    return ibis.ifelse(column < _AFTER_BLANKS, column.strip() == "", ibis.literal(value=False))
 
 
 def position(column: Any, first: int) -> Any:
@@ -132,6 +136,8 @@ def position(column: Any, first: int) -> Any:
     import ibis
 
     shift = 1 - first
+    if column.type().is_signed_integer() and not shift:
+        return column.cast("int64")
     if column.type().is_integer():
         # Far enough to be a fault, near enough not to overflow.
         bounded = column.clip(upper=_FAR) if column.type().is_unsigned_integer() else column.clip(-_FAR, _FAR)
