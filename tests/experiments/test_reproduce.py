@@ -40,6 +40,7 @@ from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.reproduce import reproduce
 from ultr.experiments.run import Found, execute
 from ultr.experiments.spec import read_spec
+from ultr.methods import load
 
 HEAD = """
 title = "small"
@@ -162,6 +163,22 @@ def test_a_label_in_tables_does_not_run_anything_again(done: tuple[str, Path], t
     renamed.write_text(Path(name).read_text().replace('"IPW"', '"Weighted"'))
     first, second = (Experiment.of(read_spec(str(each)), None, out / "runs") for each in (name, renamed))
     assert [first.store.key(run) for run in first.runs()] == [second.store.key(run) for run in second.runs()]
+
+
+def test_of_a_grid_validation_can_select_one_ranker(done: tuple[str, Path]) -> None:
+    name, out = done
+    # The same runs: what is shown of them decides none.
+    experiment = Experiment.of(read_spec(name, changes=["methods.V.select = true"]), None, out / "runs")
+    results = experiment.results("trust", "labels")
+    assert [line.label for line in results.lines] == ["SVM", "Labeled", "Click", "IPW", "V"]
+    by_hand = {}
+    for contender in experiment.contenders()[-2:]:
+        histories = [load(each.model).history for each in experiment.outcomes(contender, "trust", "labels")]
+        best = [max(each.value or 0 for each in history if each.stage == "base") for history in histories]
+        by_hand[contender.label] = np.mean(best)
+    assert results.selected["V"] == pytest.approx(by_hand)
+    chosen = max(by_hand, key=lambda label: by_hand[label])
+    assert f"V d={results.lines[-1].contender.options['dimension']}" == chosen
 
 
 def test_a_damaged_run_is_named(done: tuple[str, Path], tmp_path: Path) -> None:
@@ -326,7 +343,6 @@ def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figure
 
 @pytest.mark.usefixtures("_here")
 def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
-    from ultr.methods import load
     from ultr.methods.vectorization import Embeddings
 
     name = _spec(vectors, 'analysis = "projection"', VECTORS)
