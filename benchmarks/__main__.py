@@ -73,6 +73,7 @@ BENCHMARKS = (
     Benchmark("quality", TWO_METHODS, whole=SEEDS),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
+    Benchmark("intervals", long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),

@@ -3,7 +3,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.documentation import page as pages
@@ -98,6 +100,32 @@ def test_the_page_of_a_method_trains_it(name: str) -> None:
 def test_links_between_files_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+def test_every_name_on_the_page_about_the_paper_exists() -> None:
+    names = re.findall(r"`(ultr\.[\w.]+)`", (ROOT / "docs" / "paper.md").read_text())
+    assert len(names) > 30
+    assert not _exists("ultr.losses.listwise.softmax_cross_entropi")
+    for name in names:
+        assert _exists(name), name
+
+
+def _exists(name: str) -> bool:
+    """True if a dotted name leads to something; a field of a dataclass need be no attribute of it."""
+    module, parts = name, list[str]()
+    while True:
+        try:
+            found: Any = import_module(module)
+            break
+        except ModuleNotFoundError:
+            module, _, last = module.rpartition(".")
+            parts.insert(0, last)
+    for part in parts:
+        fields = {**getattr(found, "model_fields", {}), **getattr(found, "__dataclass_fields__", {})}
+        if part not in fields and not hasattr(found, part):
+            return False
+        found = getattr(found, part, None)
+    return True
 
 
 def _printed(shown: str, printed: str, *, exact: bool = True) -> bool:

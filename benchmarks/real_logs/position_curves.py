@@ -115,7 +115,7 @@ def observed(log: ClickLog, groups: Groups, *, samples: int, level: float = 0.95
     drawn[~np.isfinite(drawn)] = np.nan
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-        low, high = percentiles(drawn, level)
+        low, high = percentiles(drawn, level, log.lists)
     return groups.rates(log.totals(log.position)), low, high
 
 
@@ -123,7 +123,7 @@ def observed_exponent(log: ClickLog, *, samples: int, level: float = 0.95) -> tu
     """The exponent of the click rates, with its bootstrap interval over lists."""
     drawn = resampled_totals(log, samples=samples)
     each = [exponent(Totals(*both)) for both in zip(drawn.impressions, drawn.clicks, strict=True)]
-    low, high = percentiles(np.array(each)[:, None], level)
+    low, high = percentiles(np.array(each)[:, None], level, log.lists)
     return exponent(log.totals(log.position)), float(low[0]), float(high[0])
 
 
@@ -139,7 +139,7 @@ def curve_of_repeats(
     draws = (np.bincount(random.integers(log.lists, size=log.lists), minlength=log.lists) for _ in range(samples))
     drawn = [curve for curve in (_fit(log, documents, groups, each) for each in draws) if np.isfinite(curve).all()]
     unknown = np.full(len(groups.last), np.nan)
-    low, high = percentiles(np.stack(drawn), level) if 2 * len(drawn) >= samples else (unknown, unknown)
+    low, high = percentiles(np.stack(drawn), level, log.lists) if 2 * len(drawn) >= samples else (unknown, unknown)
     return _fit(log, documents, groups, once), low, high
 
 

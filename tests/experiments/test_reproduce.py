@@ -20,15 +20,27 @@ from tests.experiments.in_this_process import in_this_process
 from tests.plugin import EAGER, install
 
 from ultr.clicks import CLICK_MODELS
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.scaling import FeatureScaling
 from ultr.datasets.source import Source
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Evaluation
 from ultr.experiments.analyses.click_matrix import click_matrix
+from ultr.experiments.analyses.projection import (
+    BASE,
+    MEAN,
+    PRINCIPAL,
+    PROBABLE,
+    most_probable_positions,
+    principal_axis,
+)
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.reproduce import reproduce
 from ultr.experiments.run import Found, execute
 from ultr.experiments.spec import read_spec
+from ultr.methods import load
 
 HEAD = """
 title = "small"
@@ -153,6 +165,22 @@ def test_a_label_in_tables_does_not_run_anything_again(done: tuple[str, Path], t
     assert [first.store.key(run) for run in first.runs()] == [second.store.key(run) for run in second.runs()]
 
 
+def test_of_a_grid_validation_can_select_one_ranker(done: tuple[str, Path]) -> None:
+    name, out = done
+    # The same runs: what is shown of them decides none.
+    experiment = Experiment.of(read_spec(name, changes=["methods.V.select = true"]), None, out / "runs")
+    results = experiment.results("trust", "labels")
+    assert [line.label for line in results.lines] == ["SVM", "Labeled", "Click", "IPW", "V"]
+    by_hand = {}
+    for contender in experiment.contenders()[-2:]:
+        histories = [load(each.model).history for each in experiment.outcomes(contender, "trust", "labels")]
+        best = [max(each.value or 0 for each in history if each.stage == "base") for history in histories]
+        by_hand[contender.label] = np.mean(best)
+    assert results.selected["V"] == pytest.approx(by_hand)
+    chosen = max(by_hand, key=lambda label: by_hand[label])
+    assert f"V d={results.lines[-1].contender.options['dimension']}" == chosen
+
+
 def test_a_damaged_run_is_named(done: tuple[str, Path], tmp_path: Path) -> None:
     import shutil
 
@@ -209,6 +237,7 @@ rounds = 3
 [[methods]]
 label = "knows"
 method = "click-model"
+readout = "log-rate"
 [[methods]]
 label = "Labeled, shown"
 method = "label"
@@ -314,20 +343,56 @@ def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figure
 
 @pytest.mark.usefixtures("_here")
 def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
-    from ultr.methods import load
     from ultr.methods.vectorization import Embeddings
 
     name = _spec(vectors, 'analysis = "projection"', VECTORS)
     findings, folder = reproduce(name, out=vectors / "out", workers=1)
     experiment = Experiment.of(read_spec(name), None, folder.parent / "runs")
     outcome = experiment.outcomes(experiment.contenders()[0], "trust", "labels")[0]
-    assert findings.content[0]["mean"][-1] == pytest.approx(np.nanmean(outcome.values[3]))
+    found = dict(zip(findings.content[0]["on"], findings.content[0]["mean"], strict=True))
+    assert found["base vector"] == pytest.approx(np.nanmean(outcome.values[3]))
+    assert list(found) == [*map(str, range(1, 11)), BASE, MEAN, PROBABLE, PRINCIPAL]
     ranker, test = load(outcome.model), outcome.run.source.read().test
     embeddings = Embeddings.of(ranker)
     assert embeddings is not None
     base = np.repeat(embeddings.base_vectors(test.features, test.offsets), test.lengths, axis=0)
     scores = (embeddings.relevance(test.features) * base).sum(axis=1)
     np.testing.assert_allclose(scores, ranker.score(test.features, test.offsets), rtol=1e-4, atol=1e-5)
+
+
+def test_the_most_probable_position_is_the_one_that_candidates_like_these_were_shown_at() -> None:
+    random = np.random.default_rng(0)
+    # Documents of kind k stand at position k, nearly always; the third query has candidates of kinds 0, 0 and 2.
+    kinds = np.tile([0, 1, 2], 40)
+    log = ClickLog.of(
+        features=np.eye(3)[kinds] + random.normal(0, 0.1, (120, 3)),
+        documents=np.arange(120),
+        offsets=np.arange(0, 121, 3),
+        positions=np.tile([1, 2, 3], 40),
+        clicks=np.ones(120),
+        queries=np.arange(40),
+    )
+    judged = JudgedLists.of(features=np.eye(3)[[1, 2, 2, 0, 0, 2]], labels=np.ones(6), offsets=[0, 1, 3, 6])
+    found = most_probable_positions(log, FeatureScaling.fit(log.features), judged)
+    assert found.tolist() == [1, 2, 0]
+
+
+def test_the_principal_axis_is_that_of_largest_variance_and_points_with_the_observations() -> None:
+    points = np.array([[3.0, 0.1], [-3.0, -0.1], [0.0, 0.2], [0.0, -0.2]]) + 5
+    axis = principal_axis(points, towards=np.array([-1.0, 0.5]))
+    assert abs(axis[0]) > 0.99
+    assert axis[0] < 0
+
+
+def test_the_size_of_a_data_set_stands_beside_those_of_the_paper(tmp_path: Path) -> None:
+    findings, _ = reproduce("data-set", out=tmp_path, data="letor-like=30")
+    train = Source.parse("letor-like=30").read().train
+    assert findings.content["training"] == (30, train.documents, len(train.feature_names), 5)
+    rows = {row["part"]: row for row in findings.tables[0].rows}
+    assert rows["paper, Yahoo!"]["documents per query"] == "24.38"
+    assert rows["paper, Istella-S"]["documents per query"] == "103.32"
+    assert rows["paper, TianGong-ST"]["documents per query"] == "96.79"
+    assert findings.content["all, with a relevant document"][0] <= findings.content["all"][0]
 
 
 def test_the_click_matrix_has_the_singular_values_of_the_paper(tmp_path: Path) -> None:

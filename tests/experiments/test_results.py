@@ -13,7 +13,7 @@ from ultr.datasets.source import Source
 from ultr.experiments import tables
 from ultr.experiments.results import Line, Results
 from ultr.experiments.run import Run
-from ultr.experiments.spec import Contender, Simulation
+from ultr.experiments.spec import Contender, Simulation, read_spec
 from ultr.experiments.store import Outcome
 from ultr.pages import Table
 
@@ -118,14 +118,14 @@ def test_one_seed_has_no_deviation(results: Results) -> None:
 
 def test_a_row_shows_the_other_choice_of_weights_and_the_paper(results: Results) -> None:
     other = Results("trust", "clicks", ("nDCG@10",), results.lines[:2])
-    rows = tables.rows(results, beside=other, published={"yahoo": {"Click": (0.718,)}})
+    rows = tables.rows(results, beside=other, published={"yahoo": {"Click": ((0.718, 0.003),)}})
     assert rows[1] == {
         "ranker": "Click",
         "nDCG@10": ".300 ± .141",
         "gap closed": "0%",
         "to best baseline": rows[1]["to best baseline"],
         "by held-out clicks": ".300 ± .141",
-        "paper, Yahoo!": ".718",
+        "paper, Yahoo!": ".718 ± .003",
         "seconds": "2",
     }
     assert rows[1]["to best baseline"].startswith("-.050 p=")
@@ -137,3 +137,20 @@ def test_the_best_ranker_from_clicks_is_bold_in_latex(results: Results) -> None:
     text = Table("c", tables.rows(results), bold=tables.best(results)).as_latex()
     assert text.count(r"\textbf") == 1
     assert r"Vectorization & \textbf{.400 $\pm$ .141}" in text
+
+
+# As the paper prints them.
+INCREMENTS: dict[tuple[str, str], tuple[list[str | None], list[str | None]]] = {
+    ("real-clicks", "yahoo"): (["6.88", "4.82", "3.87", "3.03"], ["2.14", "2.28", "2.20", "1.91"]),
+    ("real-clicks", "istella-s"): (["7.35", "5.69", "4.10", "2.21"], ["0.94", "1.32", "1.11", "1.17"]),
+    ("trust-bias", "yahoo"): (["2.41", None, "0.71", "0.53"], ["0.15", None, "0.00", "0.00"]),
+}
+
+
+@pytest.mark.parametrize(("name", "data"), list(INCREMENTS))
+def test_published_means_have_the_published_increments(name: str, data: str) -> None:
+    spec = read_spec(name)
+    *rankers, to_dla, to_affine = tables.published_rows(spec.paper[data], spec.measures)
+    for row, printed in zip((to_dla, to_affine), INCREMENTS[name, data], strict=True):
+        assert list(row.values())[1:] == ["" if each is None else f"+{each}%" for each in printed]
+    assert [row["ranker"] for row in rankers][-2:] == ["Affine", "Vectorization"]

@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 from ultr.errors import DataError, OptionError
+from ultr.experiments.experiment import Experiment
 from ultr.experiments.spec import read_spec, shipped
+from ultr.methods import METHODS, Vectorization
+from ultr.methods.flat_options import estimator
+from ultr.relevance.mlp import MLP
 
 WHOLE = """
 title = "mine"
@@ -47,7 +51,7 @@ def _write(folder: Path, text: str) -> str:
 def test_every_shipped_experiment_is_valid(name: str) -> None:
     spec = read_spec(name)
     assert spec.title
-    assert spec.contenders() or spec.analysis == "click-matrix"
+    assert spec.contenders() or spec.analysis in ("click-matrix", "data-set")
 
 
 def test_the_experiments_of_the_paper_are_shipped() -> None:
@@ -76,6 +80,51 @@ def test_quick_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert (quick.seeds, quick.data["letor-like"].queries, quick.simulation.noise) == ((7,), 20, 0.5)
     assert quick.simulation.impressions == whole.simulation.impressions == 1_000
     assert quick.methods == whole.methods
+
+
+PAPER = ["real-clicks", "trust-bias", "dimension", "embeddings", "projection"]
+
+
+@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize(("data", "steps"), [("letor-like", 15_000), ("mq2007", 15_000), ("istella-s", 30_000)])
+def test_as_published_every_network_learns_by_the_recipe_of_the_paper(
+    name: str, data: str, steps: int, tmp_path: Path
+) -> None:
+    spec = read_spec(name, as_published=True)
+    assert (spec.seeds, spec.validation) == (tuple(range(8)), ("labels",))
+    experiment = Experiment.of(spec, "letor-like" if data == "letor-like" else f"{data}={tmp_path}", tmp_path)
+    for contender in experiment.contenders():
+        fitted = estimator(METHODS[contender.method], contender.options)
+        training, relevance = fitted.relevance.training(), fitted.relevance
+        assert isinstance(relevance, MLP)
+        assert (relevance.hidden, training.steps, training.batch_size) == ((512, 256, 128), steps, 256)
+        assert (training.optimizer, training.learning_rate) == ("adagrad", 0.05)
+        assert training.sessions == (contender.method != "label")
+        if isinstance(fitted, Vectorization):
+            assert (fitted.base_hidden, fitted.base_penalty, fitted.schedule) == ((256, 64), 0.001, "sequential")
+
+
+def test_as_published_the_rankers_are_those_of_the_paper() -> None:
+    for name in ("real-clicks", "trust-bias"):
+        spec = read_spec(name, as_published=True)
+        assert [label for method in spec.taking_part() for label in method.shown()] == list(spec.paper["yahoo"])
+        assert [each.options["dimension"] for each in spec.contenders()[-5:]] == [1, 2, 3, 4, 5]
+
+
+def test_as_published_can_be_shortened_but_not_by_quick() -> None:
+    spec = read_spec("real-clicks", as_published=True, changes=["training.steps=3", 'only=["Click"]'])
+    assert [each.with_shared(spec.training).options["steps"] for each in spec.contenders()] == [3]
+    with pytest.raises(OptionError, match="shorten it with --set"):
+        read_spec("real-clicks", as_published=True, quick=True)
+
+
+def test_a_method_is_changed_by_its_label(tmp_path: Path) -> None:
+    path = _write(tmp_path, WHOLE)
+    changed = read_spec(path, changes=["methods.V = { grid.dimension = [3], select = true }"])
+    assert [each.options["dimension"] for each in changed.contenders()[1:]] == [3, 3]
+    assert changed.methods[1].shown() == ["V"]
+    with pytest.raises(OptionError, match=r"a label of methods must be one of .*did you mean 'V'"):
+        read_spec(path, changes=["methods.v.options.dimension = 3"])
 
 
 def test_any_key_can_be_changed(tmp_path: Path) -> None:
@@ -149,12 +198,14 @@ def test_an_experiment_without_a_quick_form_says_so(tmp_path: Path) -> None:
         ('method = "click"', 'method = "ranking-svm"\noptions = { steps = 3 }', "takes no options"),
         ('method = "click"', 'method = "click"\nshown_only = true', "shown_only goes with the method label"),
         ('method = "click"', 'method = "click"\nrandomised = true', "randomised goes with"),
+        ('clicks = ["trust"]', 'clicks = ["trust"]\nonly = ["Clik"]', "did you mean 'Click'"),
+        ('method = "click"', 'method = "click"\nreadout = "log-rate"', "readout goes with"),
         ("[training]", "[paper.yaho]\n[training]", "did you mean 'yahoo'"),
-        ("[training]", "[paper.yahoo]\nClik = [0.1]\n[training]", "did you mean 'Click'"),
+        ("[training]", "[paper.yahoo]\nClik = [[0.1, 0.1]]\n[training]", "did you mean 'Click'"),
         ("[data.letor-like]", "[data.mq2007]\nqueries = 20\n[data.letor-like]", "generated for letor-like alone"),
         ('analysis = "table"', 'analysis = "chair"', "'table', 'dimension'"),
         ('title = "mine"', 'title = "mine', "not valid TOML"),
-        ("[training]", "[paper.yahoo]\nClick = [0.1]\n[training]", "but there are 4 measures"),
+        ("[training]", "[paper.yahoo]\nClick = [[0.1, 0.1]]\n[training]", "but there are 4 measures"),
     ],
 )
 def test_a_mistake_is_named_with_the_nearest_key(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -184,6 +235,10 @@ def test_pairs_cannot_be_left_uncounted_where_they_are_needed(tmp_path: Path) ->
     assert read_spec(_write(tmp_path, text)).simulation.pairs
     with pytest.raises(DataError, match="pair-debias needs pairs = true"):
         read_spec(_write(tmp_path, text.replace("impressions =", "pairs = false\nimpressions =")))
+    sessions = text.replace("impressions =", "pairs = false\nimpressions =").replace(
+        "[training]", '[training]\nrecipe="paper"'
+    )
+    assert not read_spec(_write(tmp_path, sessions)).simulation.pairs
 
 
 def test_measures_are_named_as_they_are_printed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
-from ultr.errors import DataError, OptionError
+from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.evaluation import evaluate
 from ultr.methods import ClickBaseline, PairDebias
 from ultr.methods.pair_debias import PairObjective, pair_losses
@@ -221,3 +221,13 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], pair_log: 
 def test_unfitted_it_has_no_propensities() -> None:
     with pytest.raises(OptionError, match="not fitted yet"):
         PairDebias().propensities()
+
+
+def test_sampled_sessions_need_no_counted_pairs_but_say_that_their_clicks_are_independent(click_log: ClickLog) -> None:
+    uncounted = replace(click_log, pair_clicks=None)
+    sampling = PairDebias(relevance=replace(TINY, recipe="paper"))
+    with pytest.warns(UltrWarning, match="do not depend on each other"):
+        sampling.fit(uncounted)
+    t_plus, t_minus = sampling.propensities()
+    assert (t_plus[1:5] != 1).all()
+    assert (t_minus[1:5] != 1).all()

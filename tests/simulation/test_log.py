@@ -10,6 +10,7 @@ from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
 from ultr.simulation import ceiling_scores, simulate, simulate_log, simulate_more
+from ultr.simulation.log import READOUTS
 
 every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
 
@@ -202,21 +203,42 @@ def test_simulate_repeats_itself_exactly() -> None:
     assert logs[0].fingerprint() != logs[2].fingerprint()
 
 
-def test_the_ceiling_of_a_matrix_is_its_row_mean() -> None:
-    judged = JudgedLists.of(features=np.eye(3), labels=[0, 2, 1], offsets=[0, 3])
+def test_the_ceilings_of_a_matrix_are_means_of_rates_relative_rates_and_logarithms() -> None:
+    judged = JudgedLists.of(features=np.eye(4), labels=[0, 2, 1, 0], offsets=[0, 4])
     model = ClickMatrix(matrix=((0.4, 0.2), (0.0, 0.0), (0.2, 0.2), (0.0, 0.0), (0.9, 0.1)))
-    np.testing.assert_allclose(ceiling_scores(judged, model), [0.3, 0.5, 0.2])
+    np.testing.assert_allclose(ceiling_scores(judged, model), [0.3, 0.5, 0.2, 0.3])
+    # The mean rates of the four documents are (0.4 + 0.4 + 0.2 + 0.9) / 4 and (0.2 + 0.2 + 0.2 + 0.1) / 4.
+    first, second = 1.9 / 4, 0.7 / 4
+    relative = [(high / first + low / second) / 2 for high, low in ((0.4, 0.2), (0.9, 0.1), (0.2, 0.2), (0.4, 0.2))]
+    np.testing.assert_allclose(ceiling_scores(judged, model, readout="relative-rate"), relative)
+    logs = [np.log(high * low) / 2 for high, low in ((0.4, 0.2), (0.9, 0.1), (0.2, 0.2), (0.4, 0.2))]
+    np.testing.assert_allclose(ceiling_scores(judged, model, readout="log-rate"), logs)
+    with pytest.raises(OptionError, match="did you mean 'log-rate'"):
+        ceiling_scores(judged, model, readout="lograte")
 
 
-def test_the_ceiling_of_the_real_clicks_mistakes_grade_zero() -> None:
-    judged = JudgedLists.of(features=np.eye(5), labels=[0, 1, 2, 3, 4], offsets=[0, 5])
-    assert np.argsort(-ceiling_scores(judged, ClickMatrix())).tolist() == [4, 3, 0, 2, 1]
+@pytest.mark.parametrize(
+    ("readout", "order", "of_three"),
+    [
+        ("rate", [4, 3, 0, 2, 1], [2, 0, 1]),
+        ("relative-rate", [3, 4, 2, 0, 1], [2, 1, 0]),
+        ("log-rate", [3, 4, 2, 0, 1], [2, 1, 0]),
+    ],
+)
+def test_real_clicks_order_the_grades_by_what_is_made_of_them(
+    readout: str, order: list[int], of_three: list[int]
+) -> None:
+    for best_first in (order, of_three):
+        count = len(best_first)
+        judged = JudgedLists.of(features=np.eye(count), labels=np.arange(count), offsets=[0, count])
+        assert np.argsort(-ceiling_scores(judged, ClickMatrix(), readout=readout)).tolist() == best_first
 
 
+@pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("name", sorted(set(CLICK_MODELS) - {"real"}))
-def test_the_ceiling_of_every_other_model_is_the_ideal_order(name: str) -> None:
+def test_the_ceiling_of_every_other_model_is_the_ideal_order(name: str, readout: str) -> None:
     judged = JudgedLists.of(features=np.eye(5), labels=[3, 1, 4, 0, 2], offsets=[0, 5])
-    assert np.argsort(ceiling_scores(judged, click_model(name))).tolist() == [3, 1, 4, 0, 2]
+    assert np.argsort(ceiling_scores(judged, click_model(name), readout=readout)).tolist() == [3, 1, 4, 0, 2]
 
 
 def test_the_labels_are_the_grades_of_the_log() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,14 +10,19 @@ from tests.relevance.documents import inputs_of
 from torch import nn
 
 from ultr.arrays import Floats
+from ultr.clicks import ClickMatrix
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, position_factor
 from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.data.log_checks import trusted
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.factors import factors_of
 from ultr.methods.vectorization import VectorObjective
 from ultr.relevance import MLP, Inputs, Preprocessing
+from ultr.seeding import generator
+from ultr.simulation.log import simulate_log
 from ultr.train.lists import TrainingLists, pad
 
 
@@ -182,6 +188,33 @@ def test_sampled_pairs_come_at_the_shares_of_the_log_and_leave_the_clicks_alone(
     assert set(batch.pairs.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(batch.pairs.view(-1, 2, 4, 4).mean(0).numpy(), shares.numpy(), atol=0.02)
     assert batch.clicks.equal(without.batch(chosen, sessions=True, random=_stream).clicks)
+
+
+def test_pairs_can_be_those_of_the_sampled_sessions() -> None:
+    log = trusted(_sessions(), pair_clicks=None)
+    lists = replace(TrainingLists.of_log(log, inputs_of(log.features)), session_pairs=True)
+    chosen = np.resize([0, 1], 300)
+    batch = lists.batch(chosen, sessions=True, random=_stream)
+    assert batch.pairs is not None
+    assert batch.clicks.equal(replace(lists, session_pairs=False).batch(chosen, sessions=True, random=_stream).clicks)
+    for clicks, mask, pairs in zip(batch.clicks, batch.mask, batch.pairs, strict=True):
+        for i, j in np.ndindex(*pairs.shape):
+            assert pairs[i, j] == (clicks[i] == 1 and bool(mask[j]) and clicks[j] == 0)
+
+
+def test_every_step_on_an_endless_log_draws_new_sessions_of_the_click_model() -> None:
+    labels = np.array([[0, 4, 2, 1, 3]])
+    judged = JudgedLists.of(features=np.eye(5), labels=labels[0], offsets=[0, 5])
+    log = simulate_log(judged, ClickMatrix(), scores=-np.arange(5.0), impressions=10**15)
+    lists = TrainingLists.of_log(log, inputs_of(log.features))
+    streams = [partial(generator, 0, step) for step in (1, 2, 1)]
+    drawn = [lists.batch(np.zeros(40_000, np.int64), sessions=True, random=each).clicks for each in streams]
+    assert drawn[0].equal(drawn[2])
+    assert not drawn[0].equal(drawn[1])
+    rates = ClickMatrix().probabilities(labels, max_label=4)[0]
+    np.testing.assert_allclose(log.clicks / log.impressions[0], rates, atol=1e-6)
+    errors = np.sqrt(rates * (1 - rates) / 80_000)
+    assert (np.abs(torch.cat(drawn[:2]).double().mean(dim=0).numpy() - rates) < 4 * errors).all()
 
 
 def test_the_shares_of_sampled_sessions_are_what_is_sampled_without_shares() -> None:

@@ -69,7 +69,7 @@ def bias_curves(
     level: float = 0.95,
     seed: int = 0,
 ) -> BiasCurves:
-    """The position-bias curves by some estimators, each with its percentile bootstrap interval.
+    """The position-bias curves by some estimators, each with its bootstrap interval.
 
     Whole queries are resampled, because the clicks on one query are alike; where there are few, or where documents
     belong to several, the distinct lists are. An estimator that cannot say, mostly for want of swaps, has a `problem`
@@ -93,8 +93,16 @@ def bias_curves(
         drawn = _by_lists(log, cells, usable, samples=samples, seed=seed)
     else:
         drawn = _by_queries(log, cells, usable, queries, take(owners, cells.ids), samples=samples, seed=seed)
-    curves = tuple(_curve(name, found[name], drawn.get(name, []), samples, level, cells.count) for name in estimators)
-    return BiasCurves(curves, *(("lists", log.lists) if owners is None else ("queries", count)), level)
+    units, count = ("lists", log.lists) if owners is None else ("queries", count)
+    curves = []
+    for name in estimators:
+        curve, draws, unknown = found[name], drawn.get(name, []), np.full(cells.count, np.nan)
+        if isinstance(curve, DataError):
+            curves.append(Curve(name, unknown, unknown, unknown, 1.0, str(curve)))
+            continue
+        low, high = percentiles(np.stack(draws), level, count) if 2 * len(draws) >= samples else (unknown, unknown)
+        curves.append(Curve(name, curve, low, high, 1 - len(draws) / samples, None))
+    return BiasCurves(tuple(curves), units, count, level)
 
 
 def _owners(log: ClickLog, queries: Integers) -> Integers | None:
@@ -172,16 +180,6 @@ def _by_queries(
         else:
             drawn[name] = list(poisson_resamples(cells, curve, groups, times))
     return drawn
-
-
-def _curve(
-    name: str, found: Doubles | DataError, drawn: Sequence[Doubles], samples: int, level: float, positions: int
-) -> Curve:
-    unknown = np.full(positions, np.nan)
-    if isinstance(found, DataError):
-        return Curve(name, unknown, unknown, unknown, 1.0, str(found))
-    low, high = percentiles(np.stack(drawn), level) if 2 * len(drawn) >= samples else (unknown, unknown)
-    return Curve(name, found, low, high, 1 - len(drawn) / samples, None)
 
 
 def _attempt(name: str, cells: Cells, totals: Totals, start: Doubles | None = None) -> Doubles | DataError:

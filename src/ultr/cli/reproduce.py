@@ -24,6 +24,13 @@ def reproduce(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A shorter form, about five minutes on two cores.")] = False,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="The paper's own protocol: AdaGrad on sessions that are never the same twice, 15,000 steps, 8 runs.",
+        ),
+    ] = False,
     seeds: Annotated[str | None, typer.Option(help="Seeds in place of the experiment's, as `0,1,2`.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -59,6 +66,7 @@ def reproduce(
             out=out,
             data=data,
             quick=quick,
+            as_published=as_published,
             seeds=None if seeds is None else _numbers(seeds),
             changes=settings or (),
             workers=workers,

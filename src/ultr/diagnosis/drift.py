@@ -126,7 +126,7 @@ def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:
     """Clicks of the late lists over those to be expected by the early ones' rates, from tables [groups, positions]."""
     once = np.ones((1, times.shape[1]))
     ratios = [_expected_ratio(*(drawn @ table for table in (*early, *late))) for drawn in (once, times)]
-    low, high = percentiles(ratios[1], 0.95)
+    low, high = percentiles(ratios[1], 0.95, times.shape[1])
     return Interval(float(ratios[0][0]), float(low), float(high))
 
 

@@ -229,7 +229,7 @@ class Trial:
                     below[draw] += times @ (
                         part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
                     )
-        low, high = percentiles(above[below > 0] / below[below > 0], self.level)
+        low, high = percentiles(above[below > 0] / below[below > 0], self.level, len(queries))
         return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
 
     def _weakness(self, rankings: dict[str, Valued]) -> str | None:
@@ -309,6 +309,8 @@ def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, *, level: flo
 
 def _judge(difference: Interval, first: str, second: str, *, what: str, level: float) -> Answer:
     """The answer that the interval of the first one's lead gives."""
+    if np.isnan(difference.low):
+        return Answer(CANNOT_TELL, f"{what} comes from one query, which tells nothing about others")
     numbers = f"{difference.mean:+.4f}, {level:.0%} interval {difference.low:+.4f} to {difference.high:+.4f}"
     if difference.low > 0 or difference.high < 0:
         winner = first if difference.low > 0 else second

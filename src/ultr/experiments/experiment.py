@@ -103,10 +103,16 @@ class Experiment:
 
     def results(self, clicks: str, validation: Choice) -> Results:
         """The rankers of one click setting, their weights chosen in one way."""
-        lines = tuple(
-            Line(contender, tuple(self.outcomes(contender, clicks, validation))) for contender in self.contenders()
-        )
-        return Results(clicks, validation, self.spec.measures, lines)
+        found = {each.label: Line(each, tuple(self.outcomes(each, clicks, validation))) for each in self.contenders()}
+        lines: list[Line] = []
+        selected: dict[str, dict[str, float]] = {}
+        for method in self.spec.taking_part():
+            grid = [found[variant.label] for variant in method.variants() if variant.label in found]
+            if method.select and grid:
+                selected[method.label] = {line.label: line.validation for line in grid}
+                grid = [max(grid, key=lambda line: line.validation).called(method.label)]
+            lines += grid
+        return Results(clicks, validation, self.spec.measures, tuple(lines), selected)
 
 
 def _installed(contender: Contender) -> bool:

@@ -11,7 +11,7 @@ from ultr.errors import OptionError
 from ultr.experiments.analyses import ANALYSES
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
-from ultr.experiments.spec import read_spec
+from ultr.experiments.spec import WITHOUT_RUNS, read_spec
 from ultr.experiments.store import code_version
 from ultr.experiments.workers import cores
 from ultr.files import check_new_folder
@@ -26,6 +26,7 @@ def reproduce(
     out: str | Path,
     data: str | None = None,
     quick: bool = False,
+    as_published: bool = False,
     seeds: Sequence[int] | None = None,
     changes: Sequence[str] = (),
     workers: int | None = None,
@@ -38,6 +39,7 @@ def reproduce(
         out: Finished runs are kept in `out/runs`, findings are written beside it.
         data: The data set, as `NAME=FOLDER`; by default the first one of the spec.
         quick: As the table [quick] of the spec shortens it.
+        as_published: By the protocol of the paper, in the place of ours.
         seeds: In place of the spec's.
         changes: Lines of TOML that go over what the spec has, such as `simulation.impressions = 100_000`.
         workers: How many runs are done side by side; by default one for each core.
@@ -46,15 +48,16 @@ def reproduce(
     """
     import matplotlib  # noqa: F401 (if it is missing, better now than after hours of training)
 
-    spec = read_spec(name, quick=quick, changes=changes)
+    spec = read_spec(name, quick=quick, as_published=as_published, changes=changes)
     if seeds is not None:
         spec = spec.with_seeds(seeds)
+    form = "quick" if quick else "as-published" if as_published else None
     experiment = Experiment.of(spec, data, Path(out) / RUNS)
-    folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, quick=quick)
+    folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, form)
     check_new_folder(folder, overwrite=True)
     for label in experiment.left_out():
         say(f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'")
-    if spec.analysis not in ("inference-time", "click-matrix"):
+    if spec.analysis not in WITHOUT_RUNS:
         if not experiment.contenders():
             raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[trees,xgboost]'")
         count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
@@ -74,7 +77,7 @@ def reproduce(
 
 
 def _folder_name(
-    experiment_name: str, experiment: Experiment, data: str | None, changes: Sequence[str], *, quick: bool
+    experiment_name: str, experiment: Experiment, data: str | None, changes: Sequence[str], form: str | None
 ) -> str:
     """Name of the folder; it says what is not as the spec has it."""
     source = experiment.source
@@ -86,4 +89,4 @@ def _folder_name(
     elif data is not None:
         parts.append(f"{source.name}-{source.queries}")
     parts += [word for change in changes for word in re.findall("[A-Za-z0-9]+", change)]
-    return "-".join([*parts, "quick"] if quick else parts)
+    return "-".join([*parts, form] if form else parts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,16 @@ class Line:
         """Mean time of training."""
         return float(np.mean([outcome.seconds for outcome in self.outcomes]))
 
+    @property
+    def validation(self) -> float:
+        """Mean value of validation over seeds and folds; -inf where a run was not validated."""
+        values = [-np.inf if outcome.validation is None else outcome.validation for outcome in self.outcomes]
+        return float(np.mean(values))
+
+    def called(self, label: str) -> Line:
+        """The same line under another label."""
+        return Line(self.contender.model_copy(update={"label": label}), self.outcomes)
+
     @cached_property
     def _values(self) -> dict[int, Doubles]:
         """[measures, queries of all folds] by seed."""
@@ -69,6 +79,8 @@ class Results:
     validation: Choice
     measures: tuple[str, ...]
     lines: tuple[Line, ...]
+    selected: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """For each line that validation selected from a grid, the values of validation by label of the ranker."""
 
     def only(self, method: str, kind: str) -> Line | None:
         """The line of a method with this kind of relevance model that learns from all it can see, if there is one."""
@@ -128,13 +140,14 @@ class Results:
             "validation": self.validation,
             "best_baseline": None if self.best_baseline is None else self.best_baseline.label,
             "rankers": [self._line_as_json(line) for line in self.lines],
+            "selected": dict(self.selected),
         }
 
     def _line_as_json(self, line: Line) -> dict[str, Any]:
         test = self.against_best.get(line.label)
         return {
             "label": line.label,
-            **line.contender.model_dump(exclude={"label", "grid"}),
+            **line.contender.model_dump(exclude={"label", "grid", "select"}),
             "measures": {
                 measure: {
                     "mean": line.mean(number),

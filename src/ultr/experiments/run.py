@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.bias import click_rate_propensities
+from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.model import ClickModel
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.source import Source
 from ultr.datasets.splits import Splits
+from ultr.errors import UltrWarning
 from ultr.evaluation import Evaluation, evaluate
 from ultr.evaluation.judged import of_scores
 from ultr.experiments.spec import Choice, Contender, Simulation
 from ultr.methods import METHODS
 from ultr.methods.flat_options import estimator
+from ultr.methods.pair_debias import INDEPENDENT
 from ultr.methods.ranker import Ranker
 from ultr.seeding import generator
 from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
@@ -46,7 +50,7 @@ class Run:
 
     def content(self) -> dict[str, Any]:
         """Everything that decides the run, defaults included, without names that change nothing."""
-        ranker = self.contender.model_dump(exclude={"label", "grid"})
+        ranker = self.contender.model_dump(exclude={"label", "grid", "select"})
         if self.contender.method in METHODS:
             options = estimator(METHODS[self.contender.method], self.contender.options).content()
             ranker["options"] = {name: value for name, value in options.items() if name != "seed"}
@@ -75,6 +79,13 @@ class Found:
     ranker: Ranker | None
     """None where nothing was trained."""
 
+    @property
+    def validation(self) -> float | None:
+        """The value of validation that chose the weights of the last stage, if any did."""
+        history = [] if self.ranker is None else self.ranker.history
+        values = [each.value for each in history if each.stage == history[-1].stage and each.value is not None]
+        return max(values, default=None)
+
 
 def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     """Simulate, train and judge; with a `checkpoint`, a run that was stopped goes on where it was."""
@@ -84,7 +95,8 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
     if method == "ranking-svm":
         return Found(of_scores(shared.svm.score(test.features), test, run.measures), shared.svm_seconds, None)
     if method == "click-model":
-        return Found(of_scores(ceiling_scores(test, shared.model), test, run.measures), 0.0, None)
+        scores = ceiling_scores(test, shared.model, readout=run.contender.readout)
+        return Found(of_scores(scores, test, run.measures), 0.0, None)
     log: ClickLog = shared.log
     validation: ClickLog | JudgedLists = shared.splits.validation
     if run.validation == "clicks":
@@ -97,7 +109,10 @@ def execute(run: Run, *, checkpoint: Path | None = None) -> Found:
         options["propensities"] = tuple(shared.randomised_propensities().tolist())
     fitted = estimator(METHODS[method], options)
     started = time.perf_counter()
-    ranker = fitted.fit(data, validation=validation, checkpoint=checkpoint).ranker_
+    with warnings.catch_warnings():
+        if isinstance(shared.model, IndependentClicks):
+            warnings.filterwarnings("ignore", INDEPENDENT, UltrWarning)
+        ranker = fitted.fit(data, validation=validation, checkpoint=checkpoint).ranker_
     seconds = time.perf_counter() - started
     return Found(evaluate(ranker, test, run.measures), seconds, ranker)
 

@@ -23,17 +23,21 @@ from ultr.methods.flat_options import estimator, types
 from ultr.metrics import Measure
 from ultr.relevance.kinds import KINDS
 from ultr.relevance.mlp import MLP
+from ultr.simulation.log import READOUTS
 
 REFERENCES = ("ranking-svm", "click-model")
 """Rankers that learn from no click: what was shown, and the one that knows the click model."""
 
+WITHOUT_RUNS = ("inference-time", "click-matrix", "data-set")
+"""Analyses of something else than trained rankers."""
+AS_PUBLISHED = Path(str(files("ultr.experiments") / "as-published.toml"))
 _SHORT = {"dimension": "d", "learning_rate": "rate"}
 """Short names of options in the labels of a grid."""
 
 Options: TypeAlias = dict[str, Any]
 Choice: TypeAlias = Literal["labels", "clicks"]
 Analysis: TypeAlias = Literal[
-    "table", "dimension", "embeddings", "projection", "inference-time", "click-matrix", "selection"
+    "table", "dimension", "embeddings", "projection", "inference-time", "click-matrix", "data-set", "selection"
 ]
 
 
@@ -77,8 +81,12 @@ class Contender(_TomlTable):
     """Options of the method, over those that all methods share."""
     grid: dict[str, list[Any]] = {}
     """Options with several values: one ranker for each combination."""
+    select: bool = False
+    """Of the grid, show only the ranker whose mean value of validation over seeds and folds is best."""
     shown_only: bool = False
     """For the method label: learn from the shown documents alone."""
+    readout: str = READOUTS[0]
+    """For the reference click-model: what it makes of the rates that it knows; see `ceiling_scores`."""
     randomised: bool = False
     """For the method inverse-propensity: propensities from a second log with random rankings."""
 
@@ -93,8 +101,9 @@ class Contender(_TomlTable):
                 _check_options(self.method, variant.options)
             elif variant.options:
                 raise OptionError(f"{self.method} takes no options")
-        for flag, method in (("shown_only", "label"), ("randomised", "inverse-propensity")):
-            if getattr(self, flag) and self.method != method:
+        checks.one_of("readout", self.readout, READOUTS)
+        for flag, method in (("shown_only", "label"), ("randomised", "inverse-propensity"), ("readout", "click-model")):
+            if getattr(self, flag) != type(self).model_fields[flag].default and self.method != method:
                 raise OptionError(f"{flag} goes with the method {method}, not with {self.method}")
         return self
 
@@ -126,6 +135,10 @@ class Contender(_TomlTable):
             variants.append(self.model_copy(update=update))
         return variants
 
+    def shown(self) -> list[str]:
+        """The labels in tables."""
+        return [self.label] if self.select else [variant.label for variant in self.variants()]
+
 
 class DataSet(_TomlTable):
     """Options of a data set."""
@@ -156,12 +169,14 @@ class Spec(_TomlTable):
     training: Options = {}
     """Options that all methods share; each takes those that it has, `hidden` a network and `rounds` trees."""
     methods: tuple[Contender, ...] = ()
+    only: tuple[str, ...] = ()
+    """The labels of those methods that take part; by default all."""
     data: dict[str, DataSet] = Field(default={LETOR_LIKE: DataSet()}, min_length=1)
     """By the name of the data set; without --data, the first one is used."""
     repetitions: int = Field(default=300, ge=1)
     """Repetitions per time, for the analysis of times."""
-    paper: dict[str, dict[str, tuple[float, ...]]] = {}
-    """Published values by data set and label, one for each measure."""
+    paper: dict[str, dict[str, tuple[tuple[float, float], ...]]] = {}
+    """Published values by data set and label: mean and standard deviation for each measure."""
 
     @field_validator("measures")
     @classmethod
@@ -183,8 +198,10 @@ class Spec(_TomlTable):
                 raise OptionError(f"queries are generated for {LETOR_LIKE} alone, not for {name}")
         for name in ("clicks", "validation", "seeds", "measures"):
             _distinct(name, getattr(self, name))
-        labels, count = [contender.label for contender in self.contenders()], len(self.measures)
-        _distinct("labels of methods", labels)
+        _distinct("labels of methods", [each.label for method in self.methods for each in method.variants()])
+        labels, count = [label for each in self.methods for label in each.shown()], len(self.measures)
+        for label in self.only:
+            checks.one_of("a label in only", label, [method.label for method in self.methods])
         for name, published in self.paper.items():
             checks.one_of("data set", name, LAYOUTS)
             for label, found in published.items():
@@ -218,7 +235,7 @@ class Spec(_TomlTable):
     def _check_analysis(self) -> None:
         """Refuse what cannot be analysed before hours of training."""
         contenders = self.contenders()
-        if not contenders and self.analysis != "click-matrix":
+        if not contenders and self.analysis not in ("click-matrix", "data-set"):
             raise OptionError(f"analysis {self.analysis} needs at least one of [[methods]]")
         # An untrained network takes as long as a trained one, but trees that have not grown take no time.
         networks = list(methods_with(MLP))
@@ -227,7 +244,9 @@ class Spec(_TomlTable):
             if contender.method not in allowed.get(self.analysis, [contender.method]):
                 raise OptionError(f"analysis {self.analysis} does not go with the method {contender.method}")
             if contender.method == "pair-debias" and not self.simulation.pairs and self.analysis != "inference-time":
-                raise OptionError("pair-debias needs pairs = true in [simulation]")
+                merged = contender.with_shared(self.training).options
+                if not estimator(METHODS[contender.method], merged).relevance.training().sessions:
+                    raise OptionError("pair-debias needs pairs = true in [simulation], or a recipe that draws sessions")
         if self.analysis == "selection":
             self._check_selection()
         if self.analysis == "dimension" and any(each.options.get("dimension") == "auto" for each in contenders):
@@ -253,7 +272,11 @@ class Spec(_TomlTable):
 
     def contenders(self) -> list[Contender]:
         """Every ranker, grids written out."""
-        return [variant for method in self.methods for variant in method.variants()]
+        return [variant for method in self.taking_part() for variant in method.variants()]
+
+    def taking_part(self) -> list[Contender]:
+        """The methods that take part, with their grids."""
+        return [method for method in self.methods if not self.only or method.label in self.only]
 
 
 def shipped() -> dict[str, Path]:
@@ -262,28 +285,27 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) -> Spec:
+def read_spec(name: str, *, quick: bool = False, as_published: bool = False, changes: Sequence[str] = ()) -> Spec:
     """The experiment of this name or in this file.
 
-    With `quick`, as its table [quick] shortens it. `changes` are lines of TOML that go over what the file has, such as
-    `simulation.impressions = 100_000`.
+    With `quick`, as its table [quick] shortens it; with `as_published`, by the protocol of the paper: what
+    as-published.toml says for all experiments, and then its table [as-published]. `changes` are lines of TOML that go
+    over what the file has, such as `simulation.impressions = 100_000`.
     """
     path = Path(name)
     if path.suffix != ".toml":
         known = shipped()
         path = known[checks.one_of("experiment", name, known)]
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            f"cannot read {path}: {error.strerror}; give a TOML file or the name of an experiment"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not valid TOML: {error}") from error
-    shorter = content.pop("quick", None)
+    content = _read(path)
+    shorter, published = content.pop("quick", None), content.pop("as-published", {})
+    if quick and as_published:
+        raise OptionError("quick is no protocol of the paper; shorten it with --set training.steps=100 and --seeds 0")
     if quick and shorter is None:
         raise OptionError(f"{path} has no table [quick] that says how to shorten it")
     changed = _merged(content, shorter) if quick else content
+    if as_published:
+        own = {each: {**table, "training": {}} for each, table in content.get("data", {}).items()}
+        changed = _merged(_merged(content | {"data": own}, _read(AS_PUBLISHED)), published)
     for change in changes:
         try:
             changed = _merged(changed, tomllib.loads(change))
@@ -301,6 +323,17 @@ def read_spec(name: str, *, quick: bool = False, changes: Sequence[str] = ()) ->
         raise DataError(f"{path}{f' at {where}' if where else ''}: {cause}") from error
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path}: {error.strerror}; give a TOML file or the name of an experiment"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not valid TOML: {error}") from error
+
+
 def _check_options(method: str, options: Options) -> None:
     if "seed" in options:
         raise OptionError("seed is no option here; the seeds of all methods stand in seeds = [...]")
@@ -314,7 +347,12 @@ def _distinct(name: str, values: Sequence[object]) -> None:
 
 
 def _merged(content: Any, changes: Any) -> Any:
-    """Tables are merged key by key, everything else is replaced."""
+    """Tables are merged key by key, and lists of tables label by label; everything else is replaced."""
+    if isinstance(content, list) and isinstance(changes, dict):
+        labels = [each.get("label", "") for each in content]
+        for label in changes:
+            checks.one_of("a label of methods", label, labels)
+        return [_merged(each, changes.get(label, {})) for label, each in zip(labels, content, strict=True)]
     if not isinstance(content, dict) or not isinstance(changes, dict):
         return changes
     return content | {key: _merged(content.get(key), value) for key, value in changes.items()}

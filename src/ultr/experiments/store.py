@@ -40,6 +40,8 @@ class Outcome:
     seconds: float
     model: Path
     """The folder of the trained ranker, where one was trained."""
+    validation: float | None = None
+    """The value of validation that chose its weights."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Store:
                     "code": code_version(),
                     "version": __version__,
                     "seconds": found.seconds,
+                    "validation": found.validation,
                 },
             )
         self.checkpoint(run).unlink(missing_ok=True)
@@ -95,7 +98,7 @@ class Store:
         manifest = read_json(folder / "manifest.json")
         try:
             values = np.load(folder / "values.npy", allow_pickle=False)
-            return Outcome(run, values, float(manifest["seconds"]), folder / "model")
+            return Outcome(run, values, float(manifest["seconds"]), folder / "model", manifest["validation"])
         except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise DataError(f"the run kept in {folder} is damaged ({error}); remove it to run it again") from error
 

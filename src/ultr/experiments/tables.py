@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ultr.experiments.results import UPPER, Line, Results
 from ultr.experiments.spec import REFERENCES
 
 Row = dict[str, str]
-Published = Mapping[str, Mapping[str, tuple[float, ...]]]
-"""Published values by data set and label."""
+Published = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+"""Published means and deviations by data set and label, for each measure."""
 DATA_SETS = {"yahoo": "Yahoo!", "istella-s": "Istella-S"}
 CHOSEN_BY = {"labels": "labels", "clicks": "held-out clicks"}
 
@@ -36,7 +36,7 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
             row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else _spread(other, results.main)
         for name, values in (published or {}).items():
             found = values.get(line.label)
-            row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else figure(found[results.main])
+            row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else spread(*found[results.main])
         row["seconds"] = f"{line.seconds:.0f}"
         rows.append(row)
     return rows
@@ -47,11 +47,13 @@ def _spread(line: Line, measure: int) -> str:
 
 
 def spread(mean: float, deviation: float) -> str:
-    """A mean with its deviation, if it has one.
+    """A mean with its deviation, if it has one; nothing for no number.
 
-    >>> spread(0.7312, 0.0123), spread(0.7312, math.nan)
-    ('.731 ± .012', '.731')
+    >>> spread(0.7312, 0.0123), spread(0.7312, math.nan), spread(math.nan, math.nan)
+    ('.731 ± .012', '.731', '')
     """
+    if math.isnan(mean):
+        return ""
     return figure(mean) if math.isnan(deviation) else f"{figure(mean)} ± {figure(deviation)}"
 
 
@@ -80,6 +82,30 @@ def signed(value: float) -> str:
     ('+.012', '-.012')
     """
     return ("+" if value >= 0 else "") + figure(value)
+
+
+def published_rows(found: Mapping[str, Sequence[tuple[float, float]]], measures: Sequence[str]) -> list[Row]:
+    """A row of text for each ranker of a published table, and its increments."""
+    rows = [
+        {"ranker": label, **{measure: spread(*pair) for measure, pair in zip(measures, values, strict=True)}}
+        for label, values in found.items()
+    ]
+    return rows + increments({label: [mean for mean, _ in values] for label, values in found.items()}, measures)
+
+
+def increments(means: Mapping[str, Sequence[float]], measures: Sequence[str]) -> list[Row]:
+    """How much higher Vectorization is than the others that the paper names, in per cent of theirs.
+
+    >>> increments({"Vectorization": [0.747], "DLA": [0.725]}, ["nDCG@10"])
+    [{'ranker': 'increment to DLA', 'nDCG@10': '+3.03%'}]
+    """
+    rows = []
+    for other in ("DLA", "Affine"):
+        if {other, "Vectorization"} <= means.keys():
+            shares = [ours / theirs - 1 for ours, theirs in zip(means["Vectorization"], means[other], strict=True)]
+            texts = ["" if math.isnan(share) else f"{share:+.2%}" for share in shares]
+            rows.append({"ranker": f"increment to {other}", **dict(zip(measures, texts, strict=True))})
+    return rows
 
 
 def best(results: Results) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.errors import DataError
+from ultr.errors import DataError, UltrWarning
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
@@ -22,6 +23,10 @@ from ultr.train.objective import ScalarObjective
 from ultr.train.selection import chunks
 from ultr.train.stage import Stage
 
+INDEPENDENT = (
+    "the log does not count which documents were clicked together, so PairDebias draws sessions in which the clicks on "
+    "a list do not depend on each other"
+)
 _SMALLEST = 1e-3
 """No t+ or t- moves below this, so that a position without a click in many batches still has a finite weight."""
 
@@ -86,7 +91,8 @@ class PairDebias(Estimator[PairObjective]):
 
     It assumes P(click) = t+ P(relevant) and P(no click) = t- P(not relevant). No model of examination has the second,
     so t+ and t- are weights that help, and there is nothing true for them to recover. Position is the only bias factor
-    it knows. The log must count which documents were clicked together, since only then it is known who was skipped.
+    it knows. The log must count which documents were clicked together, since only then it is known who was skipped; or
+    else the recipe draws sessions, whose clicks are then independent.
 
     Hu, Wang, Peng, Li: Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm, WWW 2019; with any
     relevance model in the place of the trees.
@@ -108,8 +114,12 @@ class PairDebias(Estimator[PairObjective]):
         checks.not_negative("norm", self.norm)
 
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
-        """The lists of the log with their pairs."""
-        return TrainingLists.of_log(data, inputs, pairs=True)
+        """The lists of the log with their pairs, or those of sampled sessions where the log does not count any."""
+        lists = TrainingLists.of_log(data, inputs, pairs=True)
+        sampled = self.relevance.training().sessions and lists.pair_clicks is None
+        if sampled:
+            warnings.warn(INDEPENDENT, UltrWarning, stacklevel=2)
+        return replace(lists, session_pairs=sampled)
 
     def learns(self, factor: Factor) -> bool:
         """Only the position."""
@@ -122,12 +132,12 @@ class PairDebias(Estimator[PairObjective]):
     def stages(self, objective: PairObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage: the gradient for f, the closed form for t+ and t-."""
         rate = em_rate(self.em_rate, self.relevance)
-        if lists.pair_clicks is None:
+        if lists.pair_clicks is None and not lists.session_pairs:
             raise DataError(
                 "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
                 "or build it with ClickLog.of(..., pairs=True)"
             )
-        if not any(lists.pair_shares(chunk).any() for chunk in chunks(lists.offsets)):
+        if not lists.session_pairs and not any(lists.pair_shares(chunk).any() for chunk in chunks(lists.offsets)):
             raise DataError("no impression clicks one document and not another, so there is nothing to learn from")
         return [
             Stage(

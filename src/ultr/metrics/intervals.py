@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Doubles, Mask
 from ultr.errors import DataError
+from ultr.metrics.student import student_quantile
 from ultr.seeding import generator
 
+RESAMPLES = 2_000
 _CHUNK = 2**22
 """The most random numbers that are held at once: 32 MB of indices, whatever the number of queries."""
 
@@ -24,14 +27,19 @@ class Interval:
     '0.710 .700-.720'
     >>> Interval(8.13, 6.35, 10.2).text()
     '8.130 6.350-10.200'
+    >>> Interval(0.71, math.nan, math.nan).text()
+    '0.710'
     """
 
     mean: float
     low: float
+    """NaN, and so is `high`, if there is a single query, which tells nothing about others."""
     high: float
 
     def text(self, separator: str = " ") -> str:
-        """The mean and, behind the separator, the interval."""
+        """The mean and, behind the separator, the interval if there is one."""
+        if math.isnan(self.low):
+            return f"{self.mean:.3f}"
         low, high = (f"{bound:.3f}".removeprefix("0") for bound in (self.low, self.high))
         return f"{self.mean:.3f}{separator}{low}-{high}"
 
@@ -46,27 +54,25 @@ class PairedTest:
     p_value: float
 
 
-def bootstrap_interval(values: Doubles, *, level: float = 0.95, samples: int = 5_000, seed: int = 0) -> Interval:
-    """The mean over queries and its percentile bootstrap interval (Efron 1979).
-
-    Each sample draws as many queries as there are, with replacement; the interval holds the middle `level` of
-    the means of the samples. Queries with the value NaN are left out.
+def bootstrap_interval(values: Doubles, *, level: float = 0.95, samples: int = RESAMPLES, seed: int = 0) -> Interval:
+    """The mean over queries and its interval; see `bootstrap_ratio`. Queries with the value NaN are left out.
 
     >>> bootstrap_interval(np.array([0.5, np.nan, 0.5]))
     Interval(mean=0.5, low=0.5, high=0.5)
     """
     known = values[~np.isnan(values)]
-    low, high = _bootstrap(known, level=level, samples=samples, seed=seed)
-    return Interval(float(known.mean()), low, high)
+    return _interval(known, np.ones_like(known), level=level, samples=samples, seed=seed)
 
 
 def bootstrap_ratio(
-    numerators: Doubles, denominators: Doubles, *, level: float = 0.95, samples: int = 2_000, seed: int = 0
+    numerators: Doubles, denominators: Doubles, *, level: float = 0.95, samples: int = RESAMPLES, seed: int = 0
 ) -> Interval:
-    """The sum of the numerators over that of the denominators, and its percentile bootstrap interval over queries.
+    """The sum of the numerators over that of the denominators, and its confidence interval over queries.
 
-    A mean over impressions is such a ratio: each query brings a sum and its number of impressions. A sample without
-    any denominator says nothing and is left out.
+    A mean over impressions is such a ratio: each query brings a sum and its number of impressions. Queries without
+    either say nothing and are left out. The interval reaches as far as the wider of two at each end, which few queries
+    call for: Student's, which skewed values slip out of, and the bootstrap of Student's t (Efron 1979), which is too
+    narrow where most values are 0. With one query it is unknown.
 
     >>> bootstrap_ratio(np.array([1.0, 3.0]), np.array([2.0, 6.0]))
     Interval(mean=0.5, low=0.5, high=0.5)
@@ -75,12 +81,12 @@ def bootstrap_ratio(
         raise DataError(f"a ratio needs the same queries twice, got {len(numerators)} and {len(denominators)} values")
     if not (denominators >= 0).all() or not denominators.any():
         raise DataError("the denominators of a ratio must be at least 0, and one of them above it")
-    low, high = _bootstrap(numerators, denominators, level=level, samples=samples, seed=seed)
-    return Interval(float(numerators.sum() / denominators.sum()), low, high)
+    known = (numerators != 0) | (denominators != 0)
+    return _interval(numerators[known], denominators[known], level=level, samples=samples, seed=seed)
 
 
 def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 10_000, seed: int = 0) -> PairedTest:
-    """The mean of `a - b` over queries, its bootstrap interval and the p-value of a randomisation test.
+    """The mean of `a - b` over queries, its interval (`bootstrap_ratio`) and the p-value of a randomisation test.
 
     If the rankers are exchangeable, each difference has either sign with equal chance (Smucker et al. 2007).
     Over random signs s_q = -1 or +1, two-sided and with the observed signs counted as one sample more,
@@ -95,34 +101,63 @@ def paired_test(a: Doubles, b: Doubles, *, level: float = 0.95, samples: int = 1
     if (np.isnan(a) != np.isnan(b)).any():
         query = np.flatnonzero(np.isnan(a) != np.isnan(b))[0]
         raise DataError(f"a paired test needs the same queries twice, but query {query} is NaN in only one")
+    checks.integer("samples", samples, at_least=1)
     differences = (a - b)[~np.isnan(a)]
-    low, high = _bootstrap(differences, level=level, samples=samples, seed=seed)
+    found = _interval(differences, np.ones_like(differences), level=level, samples=RESAMPLES, seed=seed)
     # Sums of the same numbers in another order differ by rounding, which must not decide what is a tie.
     observed = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
     extreme = sum(
         int(np.count_nonzero(np.abs(2 * (signs @ differences) - differences.sum()) >= observed))
         for signs in _signs(len(differences), samples=samples, seed=seed)
     )
-    return PairedTest(float(differences.mean()), low, high, (1 + extreme) / (1 + samples))
+    return PairedTest(found.mean, found.low, found.high, (1 + extreme) / (1 + samples))
 
 
-def _bootstrap(
-    values: Doubles, denominators: Doubles | None = None, *, level: float, samples: int, seed: int
-) -> tuple[float, float]:
-    """The percentile interval of the mean of the values, or of their sum over that of the denominators."""
+def _interval(values: Doubles, sizes: Doubles, *, level: float, samples: int, seed: int) -> Interval:
+    """The sum of the values over that of the sizes, with the wider of two intervals at each end."""
     checks.share("level", level)
     checks.integer("samples", samples, at_least=1)
     if not len(values):
         raise DataError("an interval needs at least one query with a value; check that relevant documents exist")
-    random = generator(seed, "bootstrap")
-    means = []
-    for rows in _chunks(samples, width=len(values)):
-        # Drawing queries gives the counts of a multinomial draw and is four times as fast.
-        drawn = random.integers(len(values), size=(rows, len(values)))
-        below = np.full(rows, float(len(values))) if denominators is None else denominators[drawn].sum(axis=1)
-        means.append(values[drawn].sum(axis=1)[below > 0] / below[below > 0])
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    count, ratio = len(values), float(values.sum() / sizes.sum())
+    others = sizes.sum() - sizes
+    if not others.all():
+        # One query has all the size there is.
+        return Interval(ratio, math.nan, math.nan)
+    rests = values - ratio * sizes
+    # By the ratio without each query in turn, r_q - r = -rest_q / (size of the others): the jackknife.
+    error = math.sqrt((count - 1) / count) * float(np.linalg.norm(_centred(rests / others)))
+    student = student_quantile(level, count - 1) * error
+    plain = math.sqrt(count / (count - 1)) * np.linalg.norm(rests) / sizes.sum()
+    low, high = plain * np.quantile(_bootstrap_t(rests, sizes, samples, seed), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(ratio, ratio - max(student, float(high)), ratio + max(student, float(-low)))
+
+
+def _centred(values: Doubles) -> Doubles:
+    centred: Doubles = values - values.mean()
+    return centred
+
+
+def _bootstrap_t(rests: Doubles, sizes: Doubles, samples: int, seed: int) -> Doubles:
+    """Student's t of the ratio in each resample of the queries that has a spread, and 0.
+
+    With e = sum(rests) / sum(sizes) of a resample: t = e / s, s^2 = n / (n - 1) sum (rest - e size)^2 / sum(sizes)^2.
+    """
+    random, count = generator(seed, "bootstrap"), len(rests)
+    columns = np.stack([rests, sizes, rests**2, rests * sizes, sizes**2], axis=1)
+    found = [np.zeros(1)]
+    for rows in _chunks(samples, width=count):
+        # Drawing queries and counting them is a multinomial draw, and four times as fast.
+        drawn = random.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
+        rest, size, squares, products, size_squares = (times.astype(np.float64) @ columns).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = rest / size
+            spread = squares - 2 * off * products + off**2 * size_squares
+            t = off * size / np.sqrt(count / (count - 1) * spread)
+        # Resamples of one query, many times over, have no spread but that of rounding.
+        found.append(t[spread > 1e-9 * squares])
+    return np.concatenate(found)
 
 
 def _signs(count: int, *, samples: int, seed: int) -> Iterator[Mask]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
+from ultr.metrics.student import percentile_tail
 
 GROUPS = 500
 """Queries are drawn in at most this many random groups, so that a resample costs the same for any log."""
@@ -55,7 +56,8 @@ def units_of(log: ClickLog, *, fewest: int = FEW_QUERIES) -> Integers:
     return numbers if numbers.max(initial=-1) + 1 >= fewest else np.arange(log.lists)
 
 
-def percentiles(draws: Doubles, level: float) -> tuple[Doubles, Doubles]:
-    """The ends of the interval that holds the middle `level` of the draws, [draws, ...]; NaN is left out."""
-    low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+def percentiles(draws: Doubles, level: float, units: int) -> tuple[Doubles, Doubles]:
+    """The ends of the interval of a number from its draws, [draws, ...], of so many units; NaN is left out."""
+    tail = percentile_tail(level, units)
+    low, high = np.nanquantile(draws, [tail, 1 - tail], axis=0)
     return low, high

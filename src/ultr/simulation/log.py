@@ -27,6 +27,10 @@ from ultr.simulation.shown import ShownLists, shown_lists
 
 MOST_IMPRESSIONS = 10**15
 """More would not fit into the counts once they are summed."""
+READOUTS = ("rate", "relative-rate", "log-rate")
+"""What can be made of a click model that is known exactly."""
+LEAST_RATE = 1e-12
+"""A rate of 0 has no logarithm."""
 SESSIONS_AT_ONCE = 100_000
 """Sessions held in memory when they are drawn one by one."""
 
@@ -186,21 +190,30 @@ def shown_documents(judged: JudgedLists, log: ClickLog) -> JudgedLists:
     )
 
 
-def ceiling_scores(judged: JudgedLists, model: ClickModel) -> Doubles:
-    """The scores of a ranker that knows the click model exactly and orders by what is clicked.
+def ceiling_scores(judged: JudgedLists, model: ClickModel, *, readout: str = "rate") -> Doubles:
+    """The scores of a ranker that has learned the click model exactly, by what a method makes of it.
 
-    A document's score is the click probability of its grade, averaged over the positions. Where the clicks on
-    one document depend on the others, it is the click probability of a list with only that document.
+    With A[y, p] the click rate of grade y at position p, each grade being shown everywhere alike:
 
-    The nDCG of these scores is what perfect unbiased learning from such clicks arrives at: 1 for every model
-    that clicks better grades more. It is no upper bound where a model does not: by the `real` clicks grade 0
-    is better than grades 1 and 2, and a ranker that learns this imperfectly may have the higher nDCG.
+    - `rate`: mean over p of A[y, p], where raw clicks and one scalar a position by maximum likelihood arrive
+      (Click, TwoTower, RegressionEM);
+    - `relative-rate`: mean over p of A[y, p] over the rate of all documents at p, where inverse weights by position do
+      (InversePropensity, DLA);
+    - `log-rate`: mean over p of log A[y, p], where a list-wise vector model on the mean observation does
+      (Vectorization).
+
+    All of them put better grades first if these are clicked more at every position. Where the clicks on one document
+    depend on the others, the rate is that of a list with only that document.
     """
+    checks.one_of("readout", readout, READOUTS)
     grades = np.arange(judged.max_label + 1)
     if isinstance(model, IndependentClicks):
-        by_grade: Doubles = model.rates(judged.max_label).mean(axis=1)
+        rates = model.rates(judged.max_label)
     else:
-        by_grade = model.probabilities(grades[:, None], max_label=judged.max_label)[:, 0]
+        rates = model.probabilities(grades[:, None], max_label=judged.max_label)
+    if readout == "relative-rate":
+        rates = rates / np.average(rates, axis=0, weights=np.bincount(judged.labels, minlength=len(grades)))
+    by_grade: Doubles = (np.log(np.maximum(rates, LEAST_RATE)) if readout == "log-rate" else rates).mean(axis=1)
     return by_grade[judged.labels]
 
 

@@ -105,6 +105,8 @@ class TrainingLists:
     """[lists], how often each list was shown: its weight in training."""
     pair_clicks: Integers | None = None
     """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
+    session_pairs: bool = False
+    """True: pairs are those of the sampled sessions, in the place of `pair_clicks`."""
     signals: tuple[WeightedSignal, ...] = ()
     """The signals that make up the value; empty where clicks are all that is learned from."""
 
@@ -190,6 +192,9 @@ class TrainingLists:
             if pairs is not None:
                 inside = mask[:, :, None] & mask[:, None, :]
                 pairs[inside] = _uniform(drawn**2, share, stream) < pairs[inside]
+            elif self.session_pairs:
+                clicked = ragged.pad(clicks, offsets, width=width)
+                pairs = clicked[:, :, None] * (mask - clicked)[:, None, :]
         numbers = None
         if noise and random is not None:
             numbers = _uniform(drawn * noise, share, random("noise")).reshape(-1, noise)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ultr.experiments.analyses.click_matrix import click_matrix
+from ultr.experiments.analyses.data_set import data_set
 from ultr.experiments.analyses.embeddings import embeddings
 from ultr.experiments.analyses.inference_time import inference_time
 from ultr.experiments.analyses.projection import projection
@@ -18,6 +19,7 @@ ANALYSES: dict[str, Callable[[Experiment], Findings]] = {
     "projection": projection,
     "inference-time": inference_time,
     "click-matrix": click_matrix,
+    "data-set": data_set,
     "selection": selection,
 }
 

@@ -77,9 +77,17 @@ def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figu
         for results in ways:
             beside = next((other for other in ways if other is not results), None)
             rows = tables.rows(results, beside=beside, published=spec.paper)
+            if spec.paper:
+                means = {
+                    line.label: [line.mean(number) for number in range(len(spec.measures))] for line in results.lines
+                }
+                rows += [dict.fromkeys(rows[0], "") | row for row in tables.increments(means, spec.measures)]
             title = f"{results.clicks} clicks, weights chosen by {tables.CHOSEN_BY[results.validation]}"
             written.append(Table(title, rows, bold=tables.best(results)))
             content.append({**results.as_json(), "paper": spec.paper})
+    for name, published in spec.paper.items():
+        rows = tables.published_rows(published, spec.measures)
+        written.append(Table(f"published, {tables.DATA_SETS.get(name, name)}", rows))
     return Findings(spec.title, written, list(_notes(settings[0][0], experiment)), content, figures)
 
 
@@ -100,8 +108,15 @@ def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
         "neither Vectorization nor knows labels, with the p-value of a paired randomisation test."
     )
     if "click-model" in methods:
-        yield "Knows the clicks: ranks by the click model itself, averaged over positions."
+        yield (
+            "Perfect: knows the click rate of each grade at each position, and ranks by what a method makes of it. "
+            "Click and RegressionEM take its mean over positions, DLA and InversePropensity the mean of its ratio to "
+            "the click rate of the position, Vectorization the mean of its logarithm."
+        )
     if any(line.contender.shown_only for line in results.lines):
         yield "Labeled, shown: learns from the labels of the shown documents alone, which is all that clicks are about."
+    for label, tried in results.selected.items():
+        values = ", ".join(f"{each} {tables.figure(value)}" for each, value in tried.items())
+        yield f"{label}: the one with the best mean value of validation of {values}."
     for label in experiment.left_out():
         yield f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'."

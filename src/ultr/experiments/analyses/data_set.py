@@ -1,0 +1,54 @@
+"""The size of a data set, beside those of the paper (its table in appendix C)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ultr.data import ragged
+from ultr.data.judged import JudgedLists
+from ultr.experiments.experiment import Experiment
+from ultr.experiments.findings import Findings
+from ultr.experiments.tables import Row
+from ultr.pages import Table
+
+PUBLISHED = {
+    "paper, Yahoo!": (28_719, 700_153, 700, 5),
+    "paper, Istella-S": (32_968, 3_406_167, 220, 5),
+    "paper, TianGong-ST": (3_449, 333_813, 33, 5),
+}
+"""Queries, documents, features and grades."""
+NOTES = ("The paper does not say which queries it counts; nDCG is over those that have a relevant document.",)
+
+
+def data_set(experiment: Experiment) -> Findings:
+    """Queries, documents, features and grades of each part of the first fold, and of all three together."""
+    splits = experiment.sources[0].read()
+    parts = {"training": splits.train, "validation": splits.validation, "test": splits.test}
+    sizes = {name: _sizes([part]) for name, part in parts.items()}
+    sizes["all"] = _sizes(list(parts.values()))
+    sizes["all, with a relevant document"] = _sizes([_relevant(part) for part in parts.values()])
+    rows = [_row(name, *numbers) for name, numbers in (sizes | PUBLISHED).items()]
+    return Findings(experiment.spec.title, [Table(experiment.source.name, rows)], NOTES, sizes)
+
+
+def _relevant(part: JudgedLists) -> JudgedLists:
+    return part.select(np.unique(ragged.list_numbers(part.offsets)[part.labels > 0]))
+
+
+def _sizes(parts: list[JudgedLists]) -> tuple[int, int, int, int]:
+    first = parts[0]
+    queries, documents = (sum(getattr(part, name) for part in parts) for name in ("queries", "documents"))
+    return queries, documents, len(first.feature_names), first.max_label + 1
+
+
+def _row(name: str, queries: int, documents: int, features: int, grades: int) -> Row:
+    counts = {"queries": f"{queries:,}", "documents": f"{documents:,}"}
+    return (
+        {"part": name}
+        | counts
+        | {
+            "features": str(features),
+            "grades": str(grades),
+            "documents per query": f"{documents / queries:.2f}",
+        }
+    )
