@@ -15,15 +15,22 @@ from ultr.simulation.log import simulate
 
 SLOWEST = (
     "tests/test_documentation.py",
-    "tests/experiments/test_reproduce.py",
-    "tests/methods/test_contract.py",
     "tests/preparation/test_engines.py",
+    "tests/preparation/test_log.py",
+    "tests/methods/test_contract.py",
+    "tests/pages/test_browser.py",
+    "tests/cli/test_commands.py",
+    "tests/exporting/test_export.py",
+    "tests/experiments/test_reproduce.py",
     "tests/train/test_process_group.py",
+    "tests/methods/test_lambdamart.py",
+    "tests/serving/test_process.py",
+    "tests/preparation/test_sources.py",
+    "tests/serving/test_fuzz.py",
     "tests/bias/test_rank_test.py",
     "tests/cli/test_report.py",
-    "tests/benchmarks/test_peers.py",
-    "tests/exporting/test_export.py",
     "tests/methods/test_own_package.py",
+    "tests/methods/test_recovery.py",
 )
 """Files that take longest; they come first, so that no process is left with one of them at the end."""
 
