@@ -109,7 +109,7 @@ def test_lists_of_another_length_than_the_documents_put_the_page_aside(tmp_path:
     [
         (21, {}, r"column 'grade' of .* has 21 different labels, more than 20; give a column of grades such as 0 to 4"),
         (2, {"label": "grad"}, "has no column 'grad', did you mean 'grade'"),
-        (2, {"unjudged": "-1"}, "unjudged must be a list of labels, got the text '-1'"),
+        (2, {"unjudged": "-1"}, "unjudged must be a list of labels, got '-1'"),
     ],
 )
 def test_what_is_no_label_is_one_sentence(count: int, options: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ _FLAGS = {"factors": "--factor", "signals": "--signal", "event_columns": "--even
 _JOINED = ("impression", "features")
 """Options that are given as a,b,c."""
 _MAPPINGS = ("signals", "event_columns")
+_KINDS: dict[str, Any] = {"bool": bool, "float": float, "int": int, "int | None": int | None, "str": str}
+"""Types of options that are no text or may not be left out."""
 _ROBOTS = tuple(each.name for each in fields(RobotRules))
 
 
@@ -70,24 +72,12 @@ def _parameters() -> Iterator[Parameter]:
     for each in [*fields(Options), *fields(RobotRules)]:
         if each.name in ("guessed", "robots"):
             continue
-        default = each.default if each.default is not MISSING else None
-        kind: Any = str | None
-        flags = [_FLAGS[each.name]] if each.name in _FLAGS else []
+        default: Any = None if each.default in (MISSING, ()) else each.default
+        kind: Any = _KINDS.get(str(each.type), str | None)
+        flag = _FLAGS.get(each.name, f"--{each.name.replace('_', '-')}")
         if each.name in (*_FLAGS, "unjudged"):
             kind, default = list[str] | None, None
-        elif each.name in _JOINED:
-            default = None
-        elif isinstance(default, bool):
-            kind, flags = bool, [f"--{each.name.replace('_', '-')}"]
-        elif each.name == "periods":
-            kind, default = str, str(default)
-        elif each.type in ("int | None", "int"):
-            kind = int if each.type == "int" else int | None
-        elif isinstance(default, float):
-            kind = float
-        elif default is not None:
-            kind = str
-        note = Annotated[kind, typer.Option(*flags, help=described[each.name])]
+        note = Annotated[kind, typer.Option(flag, help=described[each.name])]
         yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=note)
 
 

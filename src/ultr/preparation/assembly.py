@@ -24,6 +24,7 @@ MOST_QUERY_BYTES = 2 * 2**30
 """Query ids are kept as texts of one width; past this they are texts that should be ids."""
 EVENTS = "click_events"
 """The signal that counts clicks where a row may have several."""
+_OF_ROWS = ("rows", "documents", "positions", "clicks", "document_faults")
 
 
 @dataclass(frozen=True)
@@ -94,22 +95,14 @@ class Shown:
         import pyarrow
 
         kept = rows & lists[self.lists]
-        places = np.flatnonzero(kept)
-        numbers = np.cumsum(lists) - 1
-        chosen = pyarrow.array(places)
+        chosen = pyarrow.array(np.flatnonzero(kept))
+        of_rows = {name: getattr(self, name)[kept] for name in _OF_ROWS}
+        of_lists = {name: getattr(self, name)[lists] for name in ("ids", "impressions", "queries")}
         return replace(
             self,
-            lists=numbers[self.lists[kept]],
-            rows=self.rows[kept],
-            documents=self.documents[kept],
-            positions=self.positions[kept],
-            clicks=self.clicks[kept],
+            **of_rows | of_lists | {"lists": (np.cumsum(lists) - 1)[self.lists[kept]]},
             signals={name: totals[kept] for name, totals in self.signals.items()},
             factors=tuple(column.take(chosen) for column in self.factors),
-            document_faults=self.document_faults[kept],
-            ids=self.ids[lists],
-            impressions=self.impressions[lists],
-            queries=self.queries[lists],
             periods=None if self.periods is None else self.periods[lists],
         )
 

@@ -128,7 +128,7 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
     some = engine.keep("again_rows", some.distinct())
     pages = page_table(engine, some, name="again")
     second = collapse(
-        engine, some, pages, name="again", rows_on=lambda pages: some.semi_join(pages, "page"), begins=begins
+        engine, some, pages, name="again", rows_on=lambda pages: some.filter(some.page.isin(pages.page)), begins=begins
     )
     lists = engine.count(first.lists)
 

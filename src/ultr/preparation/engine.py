@@ -95,7 +95,6 @@ class Engine:
     @contextmanager
     def explained(self, source: str | None = None) -> Iterator[None]:
         """Turn what the back end complains about into one sentence."""
-        what = source or self.source
         try:
             yield
         except UltrError:
@@ -107,19 +106,8 @@ class Engine:
                 raise KeyboardInterrupt from error
             if not _is_of_a_back_end(error):
                 raise
-            if "no space left" in text.lower() or "failed to offload" in text.lower():
-                raise DataError(f"the disk is full ({text}); make space or give another --out") from error
-            if "out of memory" in text.lower():
-                raise OptionError(f"the memory is not enough ({text}); give more by --memory") from error
-            if "requires the extension" in text or ("exists in the" in text and "extension" in text):
-                raise DataError(
-                    f"{what} needs an extension of DuckDB ({text}); none is loaded, and nothing is fetched from a "
-                    "network: give files of this machine"
-                ) from error
-            if "conflicting lock" in text.lower():
-                raise DataError(f"{what} is open elsewhere ({text}); close it there or copy it") from error
             name = self.name if self.remote is None else f"{self.remote.name} or {self.name}"
-            raise DataError(f"{what} cannot be read by {name}: {text}; mend or write it again") from error
+            raise DataError(_in_words(text, source or self.source, name)) from error
 
 
 @contextmanager
@@ -239,6 +227,23 @@ def _need(module: str, extra: str) -> None:
 def _is_of_a_back_end(error: Exception) -> bool:
     roots = {part.__module__.partition(".")[0] for part in type(error).__mro__}
     return bool(roots & {"duckdb", "_duckdb", "ibis", "pyspark", "py4j", "pyarrow", "sqlglot", "psycopg"})
+
+
+def _in_words(text: str, what: str, engine: str) -> str:
+    """One sentence on what a back end complains about, and what to do."""
+    said = text.lower()
+    if "no space left" in said or "failed to offload" in said:
+        return f"the disk is full ({text}); make space or give another --out"
+    if "out of memory" in said:
+        return f"the memory is not enough ({text}); give more by --memory"
+    if "requires the extension" in said or ("exists in the" in said and "extension" in said):
+        return (
+            f"{what} needs an extension of DuckDB ({text}); none is loaded, and nothing is fetched from a network: "
+            "give files of this machine"
+        )
+    if "conflicting lock" in said:
+        return f"{what} is open elsewhere ({text}); close it there or copy it"
+    return f"{what} cannot be read by {engine}: {text}; mend or write it again"
 
 
 def _first_line(error: BaseException) -> str:

@@ -41,7 +41,7 @@ class FactorColumn:
 
         if not self.edges:
             return values.text(column).fill_null(MISSING)
-        number = column if column.type().is_numeric() else values.as_text(column).try_cast("float64")
+        number = values.as_number(column)
         bins = [(number < edge, name) for edge, name in zip(self.edges, self.levels, strict=False)]
         return ibis.cases((values.absent(column) | number.isnull(), ibis.null("string")), *bins, else_=self.levels[-1])
 

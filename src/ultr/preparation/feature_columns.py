@@ -84,18 +84,14 @@ def feature_columns(
 def _looked_at(engine: Engine, table: Any, texts: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
     """Counts of all columns that have to be looked at, in one pass."""
     counts: dict[str, Any] = {}
-    for number_, name in enumerate(texts):
-        given = text(table[name]).notnull()
-        counts[f"given {name}"] = given.cast("int64").sum().name(f"t{number_}")
-        counts[f"wrong {name}"] = no_number_at_all(table[name]).cast("int64").sum().name(f"w{number_}")
-        counts[f"values {name}"] = table[name].approx_nunique().name(f"n{number_}")
-    for number_, name in enumerate(lists):
-        counts[f"shortest {name}"] = table[name].length().min().name(f"s{number_}")
-        counts[f"longest {name}"] = table[name].length().max().name(f"l{number_}")
-    if not counts:
-        return {}
-    row = engine.row(table.aggregate(list(counts.values())))
-    return {name: row[expression.get_name()] for name, expression in counts.items()}
+    for name in texts:
+        counts[f"given {name}"] = text(table[name]).notnull().cast("int64").sum()
+        counts[f"wrong {name}"] = no_number_at_all(table[name]).cast("int64").sum()
+        counts[f"values {name}"] = table[name].approx_nunique()
+    for name in lists:
+        counts[f"shortest {name}"] = table[name].length().min()
+        counts[f"longest {name}"] = table[name].length().max()
+    return engine.row(table.aggregate(**counts)) if counts else {}
 
 
 def _column(name: str, kind: Any, found: Mapping[str, Any], what: str, *, known: bool) -> FeatureColumn:

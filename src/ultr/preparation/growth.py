@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -93,40 +94,31 @@ class Grown:
             raise DataError(
                 f"the features of {engine.source} are not those of {self.folder}; give the same columns of one kind"
             )
-        cells = cells_of(columns)
-        texts = {name: i for i, name in enumerate(_names(columns)) if _is_category(columns, name)}
         features = np.load(self.folder / "features.npy", mmap_mode="r", allow_pickle=False)
         path = engine.work / "old_documents.parquet"
-        types = {cell: pyarrow.string() if i in texts.values() else pyarrow.float32() for i, cell in enumerate(cells)}
-        schema = pyarrow.schema(
-            {
-                "query": pyarrow.string(),
-                "document": pyarrow.string(),
-                **types,
-                "fault": pyarrow.int16(),
-                "old": pyarrow.int64(),
-            }
-        )
-        written = parquet.ParquetFile(self.folder / "documents.parquet")
-        with parquet.ParquetWriter(path, schema) as writer:
-            for batch in written.iter_batches(_BLOCK):
-                rows = batch.column("row").to_numpy()
-                values = {
-                    cell: batch.column(f"category {_names(columns)[i]}")
-                    if i in texts.values()
-                    else pyarrow.array(np.asarray(features[rows, i]), from_pandas=True)
-                    for i, cell in enumerate(cells)
+
+        def values(batch: Any, rows: Integers) -> Iterator[Any]:
+            for i, name in enumerate(name for column in columns for name in column.names):
+                if name in self.categories:
+                    yield batch.column(f"category {name}")
+                else:
+                    yield pyarrow.array(np.asarray(features[rows, i]), from_pandas=True)
+
+        writer = None
+        for batch in parquet.ParquetFile(self.folder / "documents.parquet").iter_batches(_BLOCK):
+            rows = batch.column("row").to_numpy().astype(np.int64)
+            table = pyarrow.table(
+                {
+                    **{name: batch.column(name) for name in ("query", "document")},
+                    **dict(zip(cells_of(columns), values(batch, rows), strict=True)),
+                    "fault": np.zeros(len(rows), dtype=np.int16),
+                    "old": rows,
                 }
-                table = pyarrow.table(
-                    {
-                        "query": batch.column("query"),
-                        "document": batch.column("document"),
-                        **values,
-                        "fault": np.zeros(len(rows), dtype=np.int16),
-                        "old": rows.astype(np.int64),
-                    }
-                )
-                writer.write_table(table.cast(schema))
+            )
+            writer = writer or parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
         return engine.connection.read_parquet(str(path))
 
     def labels(self, engine: Engine) -> Any | None:
@@ -227,14 +219,6 @@ def _joined_factor(old: BiasFactor, new: BiasFactor) -> BiasFactor:
 def _period_numbers(log: ClickLog, names: tuple[str, ...]) -> Integers:
     assert log.periods is not None, "a log that grows has days"
     return np.array([names.index(name) for name in log.period_names], dtype=np.int64)[log.periods]
-
-
-def _names(columns: tuple[FeatureColumn, ...]) -> list[str]:
-    return [name for column in columns for name in column.names]
-
-
-def _is_category(columns: tuple[FeatureColumn, ...], name: str) -> bool:
-    return any(column.kind == CATEGORY and column.name == name for column in columns)
 
 
 def _plain(value: Any) -> Any:

@@ -36,27 +36,23 @@ class Opened:
 def open_log(engine: Engine, log: object, options: Options) -> Opened:
     """A log with its events, if they are in a table of their own."""
     name = name_of(log)
+    notes: tuple[str, ...] = ()
     if options.ubi:
         ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options), offset=options.page_offset)
-        return Opened(
-            ubi.table,
-            name,
-            cheap=False,
-            roles=_roles(ubi.joined),
-            elsewhere=_some(ubi.joined.unmatched),
-            notes=(*ubi.notes(), *_notes(ubi.joined)),
-        )
-    table = open_table(engine, log)
-    if options.clicks_from is None:
-        return Opened(table, name, cheap=is_columnar(log))
-    joined = join(engine, table, _spec(engine, table, options, name))
+        joined, notes = ubi.joined, tuple(ubi.notes())
+    else:
+        table = open_table(engine, log)
+        if options.clicks_from is None:
+            return Opened(table, name, cheap=is_columnar(log))
+        joined = join(engine, table, _spec(engine, table, options, name))
+        name = f"{name} with {name_of(options.clicks_from)}"
     return Opened(
         joined.table,
-        f"{name} with {name_of(options.clicks_from)}",
+        name,
         cheap=False,
-        roles=_roles(joined),
-        elsewhere=_some(joined.unmatched),
-        notes=tuple(_notes(joined)),
+        roles={"click": CLICK, "signals": {each: each for each in joined.signals if each != CLICK}},
+        elsewhere={each: count for each, count in joined.unmatched.items() if count},
+        notes=(*notes, *_notes(joined)),
     )
 
 
@@ -105,14 +101,6 @@ def _actions(options: Options) -> dict[str, tuple[str, ...]] | None:
         return None
     given = {CLICK: options.click or CLICK} | dict(options.signals)
     return {name: tuple(action.strip() for action in actions.split("|")) for name, actions in given.items()}
-
-
-def _roles(joined: Joined) -> dict[str, Any]:
-    return {"click": CLICK, "signals": {name: name for name in joined.signals if name != CLICK}}
-
-
-def _some(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
 
 
 def _notes(joined: Joined) -> Iterator[str]:

@@ -122,14 +122,9 @@ class Options(Columns):
         return Columns(**{each.name: getattr(self, each.name) for each in fields(Columns)})
 
 
-def _listed(name: str, value: object) -> tuple[Any, ...]:
+def _listed(name: str, value: Any) -> tuple[Any, ...]:
     what = "labels" if name == "unjudged" else "columns"
-    if isinstance(value, str) and name == "unjudged":
-        raise OptionError(f"unjudged must be a list of labels, got the text {value!r}")
-    if (
-        not isinstance(value, Sequence)
-        or isinstance(value, str)
-        or (name != "unjudged" and not all(isinstance(each, str) for each in value))
-    ):
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if not listed or (name != "unjudged" and not all(isinstance(each, str) for each in value)):
         raise OptionError(f"{name} must be a list of {what}, got {value!r}")
     return tuple(value)

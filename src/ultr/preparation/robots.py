@@ -62,12 +62,9 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
     """The pages with the fault of a robot where they look like one and are to be dropped, and how many these are."""
     import ibis
 
-    fine = pages.fault == KEPT
-    robot = fine & (pages.length >= rules.page_results) & (pages.clicks == pages.length)
-    users = 0
-    with_users = "user" in pages.columns
+    users, with_users = 0, "user" in pages.columns
     if with_users:
-        kept = pages.filter(fine & pages.user.notnull())
+        kept = pages.filter((pages.fault == KEPT) & pages.user.notnull())
         of_users = kept.group_by("user").agg(results=kept.length.sum(), clicks=kept.clicks.sum())
         of_users = of_users.filter(
             (of_users.results >= rules.user_results)
@@ -75,11 +72,9 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
         )
         of_users = engine.keep("robots", of_users.select(robot="user"))
         users = engine.count(of_users)
-        if users:
-            pages = pages.left_join(of_users, pages.user == of_users.robot)
-            robot = (pages.fault == KEPT) & (
-                ((pages.length >= rules.page_results) & (pages.clicks == pages.length)) | pages.robot.notnull()
-            )
+        pages = pages.left_join(of_users, pages.user == of_users.robot)
+    robot = (pages.length >= rules.page_results) & (pages.clicks == pages.length)
+    robot = (pages.fault == KEPT) & (robot | pages.robot.notnull() if with_users else robot)
     counts = engine.row(pages.aggregate(pages=robot.cast("int64").sum(), clicks=pages.clicks.sum(where=robot)))
     found = Robots(
         pages=int(counts["pages"] or 0),
@@ -88,12 +83,10 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
         dropped=drop,
         rules=rules.in_words(users=with_users),
     )
-    if drop and found.pages:
-        pages = pages.mutate(fault=ibis.ifelse(robot, ROBOT.code, pages.fault).cast("int16"))
-        pages = engine.keep("pages_without_robots", pages.drop("robot") if users else pages)
-    elif users:
-        pages = pages.drop("robot")
-    return pages, found
+    if not (drop and found.pages):
+        return pages.drop("robot") if with_users else pages, found
+    pages = pages.mutate(fault=ibis.ifelse(robot, ROBOT.code, pages.fault).cast("int16"))
+    return engine.keep("pages_without_robots", pages.drop("robot") if with_users else pages), found
 
 
 def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> Any:

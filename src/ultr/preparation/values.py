@@ -33,7 +33,7 @@ def number(column: Any) -> Any:
     kind = column.type()
     if kind.is_boolean():
         return column.cast("float32")
-    value = column if kind.is_numeric() else as_text(column).try_cast("float64")
+    value = as_number(column)
     narrow = value if kind.is_float32() else value.try_cast("float32")
     if kind.is_integer():
         return narrow
@@ -80,22 +80,12 @@ def count(column: Any, *, null_is_zero: bool = False) -> Any:
     kind = column.type()
     if kind.is_boolean():
         found = column.cast("int64")
-    elif kind.is_integer():
-        whole = column.try_cast("int64")
-        found = ibis.ifelse(whole >= 0, whole, ibis.null("int64"))
-    elif kind.is_numeric():
-        whole = column.try_cast("int64")
-        found = ibis.ifelse((whole >= 0) & (whole.cast("float64") == column.cast("float64")), whole, ibis.null("int64"))
     else:
+        whole = _whole(column)
+        found = ibis.ifelse(whole >= 0, whole, ibis.null("int64"))
+    if not (kind.is_boolean() or kind.is_numeric()):
         written = as_text(column).strip().lower()
-        value = written.try_cast("float64")
-        whole = value.try_cast("int64")
-        found = ibis.cases(
-            (written.isin(_YES), 1),
-            (written.isin(_NO), 0),
-            ((whole >= 0) & (whole.cast("float64") == value), whole),
-            else_=ibis.null("int64"),
-        )
+        found = ibis.cases((written.isin(_YES), 1), (written.isin(_NO), 0), else_=found)
     if null_is_zero:
         found = ibis.ifelse(absent(column), ibis.literal(0, "int64"), found)
     return found.cast("int64")
@@ -105,7 +95,7 @@ def reached(column: Any, threshold: float) -> Any:
     """1 where a number reaches a threshold, 0 where it does not or is missing; null where it is no number."""
     import ibis
 
-    value = column if column.type().is_numeric() else as_text(column).try_cast("float64")
+    value = as_number(column)
     return ibis.cases((absent(column), 0), (value >= threshold, 1), (value < threshold, 0), else_=ibis.null("int64"))
 
 
@@ -133,8 +123,6 @@ def _blank(column: Any) -> Any:
 
 def position(column: Any, first: int) -> Any:
     """A position from 1, where the log counts from `first`; null where it is no integer."""
-    import ibis
-
     shift = 1 - first
     if column.type().is_signed_integer() and not shift:
         return column.cast("int64")
@@ -142,9 +130,23 @@ def position(column: Any, first: int) -> Any:
         # Far enough to be a fault, near enough not to overflow.
         bounded = column.clip(upper=_FAR) if column.type().is_unsigned_integer() else column.clip(-_FAR, _FAR)
         return bounded.cast("int64") + shift
-    value = column if column.type().is_numeric() else as_text(column).try_cast("float64")
+    return _whole(column) + shift
+
+
+def _whole(column: Any) -> Any:
+    """A column as integers; null where it is none."""
+    import ibis
+
+    value = as_number(column)
     whole = value.try_cast("int64")
-    return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole + shift, ibis.null("int64"))
+    if value.type().is_integer():
+        return whole
+    return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole, ibis.null("int64"))
+
+
+def as_number(column: Any) -> Any:
+    """A column as numbers, as the engine reads text; null where it cannot."""
+    return column if column.type().is_numeric() else as_text(column).try_cast("float64")
 
 
 def as_text(column: Any) -> Any:
