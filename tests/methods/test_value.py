@@ -18,7 +18,7 @@ from ultr.data.signal import Signal
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.exporting import export
 from ultr.exporting.forest_file import forest_of
-from ultr.methods import DLA, METHODS, Affine, ClickBaseline, InversePropensity, RegressionEM, Vectorization
+from ultr.methods import DLA, METHODS, UPE, Affine, ClickBaseline, InversePropensity, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.value_option import FEWEST
 from ultr.relevance import MLP, Relevance, Trees
@@ -63,6 +63,9 @@ def world() -> ClickLog:
 def made(method: type[Estimator], relevance: Relevance = NETWORK, **options: Any) -> Estimator:
     if method is Vectorization and isinstance(relevance, Trees):
         options = {"vector_hidden": (16,), "vector_steps": 300} | options
+    if method is UPE and relevance is NETWORK:
+        # It unlearns what it gave to the logging score only when its ranker knows.
+        relevance = replace(NETWORK, steps=600)
     return method(relevance=relevance, **options)
 
 
