@@ -93,7 +93,7 @@ def survey(
     rows = rows_of(engine, table, layout, kinds)
     # Pages without an id are numbered, and only once in the same way.
     rows = engine.keep("log_rows", rows) if layout.pages else engine.named_view("log_rows", rows)
-    return Surveyed(table, layout, rows, kinds, _hints(opened.table, columns), opened)
+    return Surveyed(table, layout, rows, kinds, _hints(engine, opened.table, columns), opened)
 
 
 def _check_ids(engine: Engine, table: Any, columns: Columns, what: str) -> None:
@@ -123,8 +123,8 @@ def _null_is_no_click(engine: Engine, table: Any, layout: RowFormat) -> bool:
     return bool(found["missing"]) and not found["none"]
 
 
-def _hints(table: Any, columns: Columns) -> tuple[str, ...]:
-    """Sentences on columns that look like a time or a cause of bias, and are not used."""
+def _hints(engine: Engine, table: Any, columns: Columns) -> tuple[str, ...]:
+    """Sentences on columns that look like a time, a cause of bias or a mark of random pages, and are not used."""
     taken = {*columns.used(), *columns.features}
     free = [name for name in table.columns if name not in taken]
     hints = []
@@ -138,4 +138,15 @@ def _hints(table: Any, columns: Columns) -> tuple[str, ...]:
         hints.append(
             f"{listed(causes, most=5)} may be a cause of bias: --factor {causes[0]} lets the bias differ by it"
         )
+    random = [name for name in free if "random" in name.lower() and _differs(engine, table[name])]
+    if random:
+        hints.append(
+            f"{listed(random, most=3)} may mark pages in random order, which are mixed with the others here: prepare "
+            f'them apart ("sql:SELECT * FROM ... WHERE {random[0]} = 1"), for they tell the bias and judge rankers'
+        )
     return tuple(hints)
+
+
+def _differs(engine: Engine, column: Any) -> bool:
+    """True if a column has two values at least."""
+    return bool(engine.row(column.nunique().name("values").as_table())["values"] > 1)

@@ -1,0 +1,40 @@
+"""Columns that prepare does not use, and should be asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from tests.preparation.test_log import GOOD, frame
+
+from ultr.preparation import prepare
+
+
+def hints(folder: Path, column: str, values: list[Any], **options: Any) -> tuple[str, ...]:
+    table = frame(GOOD).drop(["device"]).append_column(column, pyarrow.array(values))
+    return prepare(table, folder / "log", **options).summary.hints
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        ("created_at", "looks like a time: --time created_at"),
+        ("platform", "may be a cause of bias: --factor platform"),
+        ("random_bool", "may mark pages in random order"),
+    ],
+)
+def test_what_looks_useful_is_named(column: str, sentence: str, tmp_path: Path) -> None:
+    (hint,) = hints(tmp_path, column, [number % 2 for number in range(len(GOOD))])
+    assert hint.startswith(column)
+    assert sentence in hint
+
+
+@pytest.mark.parametrize("column", ["random_bool", "colour"])
+def test_what_is_the_same_for_all_rows_or_says_nothing_is_not(column: str, tmp_path: Path) -> None:
+    assert hints(tmp_path, column, [1] * len(GOOD)) == ()
+
+
+def test_what_is_used_is_not(tmp_path: Path) -> None:
+    assert hints(tmp_path, "platform", ["phone"] * len(GOOD), factors=["platform"]) == ()
