@@ -67,7 +67,7 @@ def test_the_gradients_and_sums_of_the_shares_add_up_to_those_of_the_batch(
 
     def gradient_and_sums(stage: Stage, part: Batch) -> torch.Tensor:
         model.zero_grad()
-        losses, sums = stage.losses(model.outputs(part.documents, stage.uses), part)
+        losses, sums = model.losses(stage, part)
         assert (sums is None) == (stage.update is None)
         (losses.mean() * (len(part.mask) / len(batch.mask))).backward()
         found = [p.grad for p in model.parameters() if p.grad is not None]
