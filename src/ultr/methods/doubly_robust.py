@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.data.cells import Cells
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
@@ -41,9 +40,7 @@ def corrected_estimate(mu: Tensor, clicks: Tensor, alpha: Tensor, beta: Tensor, 
 
 def mean_exposure(lists: TrainingLists, alpha: Doubles) -> Doubles:
     """The mean alpha over the impressions of each document, [rows of the features]; 0 for one that is never shown."""
-    cells = Cells.of(
-        lists.documents, lists.factors[0], lists.impressions, lists.clicks, count=len(alpha), offsets=lists.offsets
-    )
+    cells = lists.cells(len(alpha))
     shown, exposed = (
         np.bincount(cells.documents, each) for each in (cells.impressions, cells.impressions * alpha[cells.positions])
     )

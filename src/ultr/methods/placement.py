@@ -32,14 +32,7 @@ class PlacementWeights:
     @classmethod
     def of(cls, lists: TrainingLists, positions: int, *, largest: float) -> PlacementWeights:
         """The weights of a log with so many positions."""
-        cells = Cells.of(
-            lists.documents,
-            lists.factors[0],
-            lists.impressions,
-            lists.clicks,
-            count=positions,
-            offsets=lists.offsets,
-        )
+        cells = lists.cells(positions)
         chances = smoothed(cells, multinomial(cells, lists.inputs))
         keys = cells.ids[cells.documents] * positions + cells.positions
         weights = balanced(cells, chances, largest=largest)

@@ -7,7 +7,6 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
-from ultr.data.cells import Cells
 from ultr.data.totals import totals
 from ultr.errors import OptionError
 from ultr.train.lists import TrainingLists
@@ -40,13 +39,4 @@ def given_or_estimated(
         return click_rate_curve(
             totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
         )
-    cells = Cells.of(
-        lists.documents,
-        lists.factors[0],
-        lists.impressions,
-        lists.clicks,
-        count=positions,
-        offsets=lists.offsets,
-        fewest_positions=2,
-    )
-    return SWAP_ESTIMATORS[estimator](SwapTable.of(cells))
+    return SWAP_ESTIMATORS[estimator](SwapTable.of(lists.cells(positions, fewest_positions=2)))

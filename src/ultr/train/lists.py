@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
@@ -229,6 +230,18 @@ class TrainingLists:
     @cached_property
     def _pair_offsets(self) -> Integers:
         return ragged.pair_offsets(self.offsets)
+
+    def cells(self, positions: int, *, fewest_positions: int = 1) -> Cells:
+        """Impressions and clicks of each document at each of so many positions; see `Cells.of`."""
+        return Cells.of(
+            self.documents,
+            self.factors[0],
+            self.impressions,
+            self.clicks,
+            count=positions,
+            offsets=self.offsets,
+            fewest_positions=fewest_positions,
+        )
 
     def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
