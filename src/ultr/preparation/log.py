@@ -150,7 +150,6 @@ class _Preparation:
         if options.pairs:
             pairs = engine.fetch(clicked_together(engine, found.rows, collapsed))
             raw = assembly.with_pairs(raw, account.kept.ids, pairs)
-        engine.make_room()
         raw, used = assembly.compacted(self._joined(raw, documents))
         log, factors = assembly.merged_levels(raw, rare=options.rare)
         log = self._with_features(assembly.in_order(log), documents, used)
@@ -235,6 +234,7 @@ class _Preparation:
     def _account(self, found: Surveyed, read: RowsRead, collapsed: Collapsed, documents: DocumentTable) -> Account:
         """Which rows are kept, which are put aside, and why; every one of them is one or the other."""
         engine, pages, members = self.engine, collapsed.pages, collapsed.members
+        engine.make_room()
         shown = self._fetched(found, collapsed, documents, several=read.several > 0)
         faults = shown.list_faults()
         fine = shown.document_faults == reasons.KEPT
