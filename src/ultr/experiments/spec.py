@@ -82,7 +82,7 @@ class Contender(_TomlTable):
     grid: dict[str, list[Any]] = {}
     """Options with several values: one ranker for each combination."""
     select: bool = False
-    """Of the grid, show only the ranker whose mean value of validation over seeds and folds is best."""
+    """Show only the ranker of the grid whose mean value of validation over seeds and folds is best."""
     shown_only: bool = False
     """For the method label: learn from the shown documents alone."""
     readout: str = READOUTS[0]

@@ -94,7 +94,7 @@ def published_rows(found: Mapping[str, Sequence[tuple[float, float]]], measures:
 
 
 def increments(means: Mapping[str, Sequence[float]], measures: Sequence[str]) -> list[Row]:
-    """How much higher Vectorization is than the others that the paper names, in per cent of theirs.
+    """The lead of Vectorization over the others that the paper names, in per cent of theirs.
 
     >>> increments({"Vectorization": [0.747], "DLA": [0.725]}, ["nDCG@10"])
     [{'ranker': 'increment to DLA', 'nDCG@10': '+3.03%'}]

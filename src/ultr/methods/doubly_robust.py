@@ -85,7 +85,7 @@ class DoublyRobust(Estimator[RobustObjective]):
     propensities: tuple[float, ...] | None = None
     """The alpha of each position from the first, in any unit (`read_propensities` reads a file), with beta = 0."""
     estimator: str = EM
-    """How to find the bias otherwise: `em` for alpha and beta (trust bias); pivot, adjacent-chain, all-pairs or, in a
+    """Estimator of the bias otherwise: `em` for alpha and beta (trust bias); pivot, adjacent-chain, all-pairs or, in a
     randomised log, click-rate for alpha with beta = 0."""
     em_rate: float | None = None
     """Share of the way to an estimate that the click rates move; by default 0.05, or 1 where a step sees all lists."""

@@ -28,7 +28,7 @@ from ultr.simulation.shown import ShownLists, shown_lists
 MOST_IMPRESSIONS = 10**15
 """More would not fit into the counts once they are summed."""
 READOUTS = ("rate", "relative-rate", "log-rate")
-"""What can be made of a click model that is known exactly."""
+"""Orders by a click model that is known exactly, each the best that some methods can learn from its clicks."""
 LEAST_RATE = 1e-12
 """A rate of 0 has no logarithm."""
 SESSIONS_AT_ONCE = 100_000
