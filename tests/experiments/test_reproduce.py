@@ -343,7 +343,7 @@ def test_the_figures_of_the_paper_are_drawn(vectors: Path, analysis: str, figure
 
 @pytest.mark.usefixtures("_here")
 def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
-    from ultr.methods.vectorization import Embeddings
+    from ultr.methods.vector_objective import Embeddings
 
     name = _spec(vectors, 'analysis = "projection"', VECTORS)
     findings, folder = reproduce(name, out=vectors / "out", workers=1)

@@ -16,7 +16,7 @@ from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.evaluation import QueryLikelihoods
 from ultr.methods import Vectorization, load
 from ultr.methods.dimension import choose_dimension, hold_out
-from ultr.methods.vectorization import Embeddings
+from ultr.methods.vector_objective import Embeddings
 from ultr.relevance import MLP
 from ultr.train.checkpoint import Checkpoint
 

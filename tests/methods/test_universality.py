@@ -11,7 +11,7 @@ from torch import nn
 
 from ultr.clicks import ClickMatrix
 from ultr.methods.factors import Factor
-from ultr.methods.vectorization import VectorObjective
+from ultr.methods.vector_objective import VectorObjective
 from ultr.relevance.inputs import Documents
 from ultr.train.lists import Batch
 

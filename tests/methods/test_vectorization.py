@@ -16,7 +16,7 @@ from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 from ultr.methods import ClickBaseline, Vectorization
 from ultr.methods.factors import Factor, factors_of
-from ultr.methods.vectorization import VectorObjective
+from ultr.methods.vector_objective import VectorObjective
 from ultr.metrics.ranking import ndcg
 from ultr.relevance import MLP
 from ultr.relevance.inputs import Documents

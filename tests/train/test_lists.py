@@ -19,7 +19,7 @@ from ultr.data.log_checks import trusted
 from ultr.data.scaling import FeatureScaling
 from ultr.methods import Vectorization
 from ultr.methods.factors import factors_of
-from ultr.methods.vectorization import VectorObjective
+from ultr.methods.vector_objective import VectorObjective
 from ultr.relevance import MLP, Inputs, Preprocessing
 from ultr.seeding import generator
 from ultr.simulation.log import simulate_log

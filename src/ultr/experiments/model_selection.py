@@ -23,7 +23,8 @@ from ultr.methods import load
 from ultr.methods.dimension import choose_dimension
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionObjective, attractiveness
-from ultr.methods.vectorization import Vectorization, VectorObjective
+from ultr.methods.vector_objective import VectorObjective
+from ultr.methods.vectorization import Vectorization
 from ultr.metrics import Interval, paired_lead
 from ultr.simulation.log import simulate_more
 

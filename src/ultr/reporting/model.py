@@ -13,7 +13,7 @@ from ultr.methods.factors import Factor
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.model_file import MANIFEST, WEIGHTS, Manifest, load_manifest
 from ultr.methods.ranker import Ranker
-from ultr.methods.vectorization import Embeddings
+from ultr.methods.vector_objective import Embeddings
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 
 LOWER, UPPER = ClickBaseline.name, LabelBaseline.name

@@ -9,7 +9,7 @@ import numpy as np
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings, file_name
 from ultr.methods import load
-from ultr.methods.vectorization import Embeddings
+from ultr.methods.vector_objective import Embeddings
 from ultr.pages import Table, model_figures
 
 NOTES = (

@@ -17,7 +17,7 @@ from ultr.experiments.run import data_of
 from ultr.experiments.store import Outcome
 from ultr.experiments.tables import spread
 from ultr.methods import load
-from ultr.methods.vectorization import Embeddings
+from ultr.methods.vector_objective import Embeddings
 from ultr.pages import Table, model_figures
 
 MEASURE = "nDCG@10"
