@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ultr.exporting.export import export as export
     from ultr.exporting.forest_file import export_forest as export_forest
     from ultr.methods.affine import Affine as Affine
+    from ultr.methods.auto import Auto as Auto
     from ultr.methods.click_baseline import ClickBaseline as ClickBaseline
     from ultr.methods.dla import DLA as DLA
     from ultr.methods.doubly_robust import DoublyRobust as DoublyRobust
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Affine": "ultr.methods.affine",
+    "Auto": "ultr.methods.auto",
     "DLA": "ultr.methods.dla",
     "ClickBaseline": "ultr.methods.click_baseline",
     "ClickLog": "ultr.data.click_log",

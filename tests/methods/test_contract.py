@@ -12,7 +12,7 @@ from ultr.data.bias_factor import numeric_factor
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.methods import DLA, LBD, Affine, RegressionEM, TwoTower, Vectorization, methods_with
+from ultr.methods import DLA, LBD, Affine, Auto, RegressionEM, TwoTower, Vectorization, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.methods.lambdamart import LambdaMART
 from ultr.relevance import MLP, Trees
@@ -41,7 +41,7 @@ class _Contract(MethodContract):
         "largest_weight": 5.0,
         "logging_score": "linear_2",
         "link": "softmax",
-        "weight_power": 0.5,
+        "weight_power": 1.0,
         "debias": True,
         "sessions": 700,
     }
@@ -81,8 +81,10 @@ class _TreesContract(TreesContract, _Contract):
     def make(self, method: type[Estimator], **options: Any) -> Estimator:
         # A network learns the vectors, in a moment, and trees the clicks, by heart; libraries draw few sessions.
         short: dict[str, Any] = {}
+        if method in {Auto, Vectorization}:
+            short = {"vector_hidden": (8,), "vector_steps": 30}
         if method is Vectorization:
-            short = {"vector_hidden": (8,), "vector_steps": 30, "soft_targets": 0.0}
+            short["soft_targets"] = 0.0
         if issubclass(method, LambdaMART):
             short = {"sessions": 2_000}
         return super().make(method, **short | options)
@@ -95,7 +97,7 @@ class _TreesContract(TreesContract, _Contract):
         return MethodContract.has_effect(self, option, method) and option not in unused
 
     def test_separate_sessions_train_like_the_collapsed_log(self, method: type[Estimator]) -> None:
-        if method is Vectorization:
+        if method in {Auto, Vectorization}:
             pytest.skip("a network learns its vectors, from batches of lists")
         super().test_separate_sessions_train_like_the_collapsed_log(method)
 

@@ -24,13 +24,14 @@ CLICKS = "clicks"
 
 
 def train(
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
     method: Annotated[
         str,
         typer.Argument(
-            help="Such as vectorization, dla or click; an unknown one lists all. `label` learns from --data."
+            help="Such as vectorization, dla or click; an unknown one lists all. `label` learns from --data. By "
+            "default `auto`: raw clicks, corrected by debiased ones as far as the log bears it."
         ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    ] = "auto",
     log: Annotated[Path | None, typer.Option(help="Folder of the click log.")] = None,
     data: Annotated[str | None, typer.Option(help="Judged lists to learn from, for the method `label`.")] = None,
     validate: Annotated[
@@ -85,7 +86,7 @@ def train(
 
     Several processes, on one machine or many, train it together under `torchrun`.
 
-    Example: `ultr train vectorization --log log --dimension 3 --out model`
+    Example: `ultr train --log log --out model`, or a method of your choice: `ultr train dla --log log --out model`
     """
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
@@ -155,6 +156,7 @@ def train(
         output.print_json(content | {"choices": ranker.choices})
         return
     _print_candidates(ranker)
+    _print_shrinkage(ranker)
     for stage in stages:
         loss = "" if stage["loss"] is None else f", loss {stage['loss']:.4f}"
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
@@ -195,6 +197,16 @@ def _print_candidates(ranker: Ranker) -> None:
     ]
     if rows:
         output.print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
+
+
+def _print_shrinkage(ranker: Ranker) -> None:
+    """How much of the correction by debiased clicks is kept, and why."""
+    choices = ranker.choices
+    if "kept" in choices:
+        typer.echo(
+            f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
+            f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
+        )
 
 
 def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def export(
     models = [ranker.model.by_name[name] for name in ranker.model.ranking.ranks_with]
     if pointwise:
         reference = _Pointwise(ranker)
-        models = [reference.model]
+        models = reference.models
     content = as_onnx(ranker, models, card)
     scorer = Scorer.of_bytes(content, file=path)
     found = parity(reference, scorer, examined, categorical=list(ranker.preprocessing.categories))
@@ -125,9 +125,14 @@ class _Pointwise:
         ranking = ranker.model.ranking
         r = torch.from_numpy(ranker.outputs(sample.features, ranking.ranks_with))
         with torch.no_grad():
-            self.model = ranker.model.by_name[ranking.ranks_with[0]].project(ranking.direction(pad(r, mask), mask))
+            directions = ranking.directions(pad(r, mask), mask)
+        self.models = [ranker.model.by_name[name].project(vector) for name, vector in directions.items()]
 
     def score(self, features: Floats, offsets: Integers) -> Floats:
         """Scores, whatever the lists."""
         inputs = self._ranker.inputs(features)
-        return score_lists(lambda documents, _: self.model(documents).squeeze(-1), inputs, offsets)
+        return score_lists(
+            lambda documents, _: torch.stack([model(documents) for model in self.models]).sum(dim=0).squeeze(-1),
+            inputs,
+            offsets,
+        )

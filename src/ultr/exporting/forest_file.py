@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats
@@ -101,10 +103,18 @@ def export_forest(
 
 
 def forest_of(ranker: Ranker) -> Forest | None:
-    """The forest that a ranker scores with; None if it is more or something else."""
-    first, *others = ranker.model.ranking.ranks_with
-    model = ranker.model.by_name[first]
-    return model.forest if isinstance(model, BoostedTrees) and not others else None
+    """The forest that a ranker scores with, or the sum of several; None if it is more or something else."""
+    ranking = ranker.model.ranking
+    models = {name: ranker.model.by_name[name] for name in ranking.ranks_with}
+    forests = {name: model.forest for name, model in models.items() if isinstance(model, BoostedTrees)}
+    if len(forests) < len(models):
+        return None
+    if len(forests) == 1:
+        return next(iter(forests.values()))
+    # Scores that trees make up alone are sums with fixed weights, whatever the list.
+    directions = ranking.directions(torch.zeros(1, 1, len(models)), torch.ones(1, 1, dtype=torch.bool))
+    scaled = [forests[name].project(vector.double().numpy()) for name, vector in directions.items()]
+    return reduce(Forest.add, scaled)
 
 
 def _names(ranker: Ranker, feature_map: Mapping[str, str]) -> list[str]:

@@ -64,7 +64,7 @@ class DocumentsGraph(RankerGraph):
 
     def forward(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents]."""
-        return self.outputs(features).squeeze(-1)
+        return self.outputs(features).sum(dim=-1)
 
 
 GRAPHS: dict[Form, type[RankerGraph]] = {"lists": ListsGraph, "flat": FlatGraph, "documents": DocumentsGraph}

@@ -1,6 +1,7 @@
 """One file a published method."""
 
 from ultr.methods.affine import Affine
+from ultr.methods.auto import Auto
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.dla import DLA
 from ultr.methods.doubly_robust import DoublyRobust
@@ -22,6 +23,7 @@ __all__ = [
     "METHODS",
     "UPE",
     "Affine",
+    "Auto",
     "ClickBaseline",
     "DoublyRobust",
     "InversePropensity",

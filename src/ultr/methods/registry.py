@@ -10,6 +10,7 @@ from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.errors import ModelFileError, OptionError
 from ultr.methods.affine import Affine
+from ultr.methods.auto import Auto
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.distilled import Distilled
 from ultr.methods.dla import DLA
@@ -34,6 +35,7 @@ from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import Relevance
 
 _BUILT_IN: tuple[type[Estimator], ...] = (
+    Auto,
     Vectorization,
     Affine,
     DLA,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -37,7 +35,7 @@ class TrustObjective(PointwiseObjective):
     P(click) = alpha g(x) + beta, with beta the click rate of other documents and alpha + beta that of relevant ones.
     """
 
-    clicks_with: ClassVar[tuple[str, ...]] = JUDGE
+    clicks_with = JUDGE
     relevant_rates: Tensor
     other_rates: Tensor
 

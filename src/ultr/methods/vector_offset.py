@@ -28,7 +28,7 @@ class OffsetObjective(ScalarObjective):
     logit is under the mean observation, so that it ranks by itself, and the offset is what bias adds or takes away.
     """
 
-    clicks_with: ClassVar[tuple[str, ...]] = (*RELEVANCE, *VECTORS)
+    clicks_with = (*RELEVANCE, *VECTORS)
     vectors_by: ClassVar[tuple[str, ...]] = VECTORS
     """The relevance model whose outputs are v(x)."""
     centre: Tensor

@@ -31,16 +31,21 @@ class FullSteps(Steps):
 
     def __post_init__(self) -> None:
         lists = self.lists
-        weights = lists.impressions / lists.impressions.sum()
+        impressions = self.weights
+        weights = impressions / impressions.sum()
         mine = np.zeros(lists.lists, dtype=bool)
         mine[self.group.share(lists.lists)] = True
+        mine &= impressions > 0
         own = (chunk[mine[chunk]] for chunk in chunks(lists.offsets, most=AT_ONCE))
         self._blocks = [
             (each, replace(lists.batch(each), weights=torch.from_numpy(weights[each]).float()))
             for each in own
             if len(each)
         ]
-        shown = torch.from_numpy(np.unique(lists.documents).astype(np.int64))
+        documents = lists.documents
+        if self.stage.part is not None:
+            documents = documents[ragged.rows_of(np.flatnonzero(self.stage.part), lists.offsets)]
+        shown = torch.from_numpy(np.unique(documents).astype(np.int64))
         moving = [self.model.by_name[name] for name in self.stage.moves]
         for model in moving:
             model.begin(Documents(lists.inputs, shown))

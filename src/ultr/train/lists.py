@@ -108,6 +108,8 @@ class TrainingLists:
     """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
     session_pairs: bool = False
     """True: pairs are those of the sampled sessions, in the place of `pair_clicks`."""
+    queries: Integers | None = None
+    """[lists], the query of each list of a log."""
     signals: tuple[WeightedSignal, ...] = ()
     """The signals that make up the value; empty where clicks are all that is learned from."""
 
@@ -121,6 +123,7 @@ class TrainingLists:
             factors=tuple(factor.values for factor in log.factors),
             clicks=log.clicks,
             impressions=log.impressions,
+            queries=log.queries,
             pair_clicks=log.pair_clicks if pairs else None,
         )
 

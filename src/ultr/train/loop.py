@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from torch import Tensor
 
 from ultr.errors import TrainingError
@@ -58,15 +59,17 @@ def train(
     run = f"{lists.lists} {lists.impressions.sum()} {lists.clicks.sum()}" if checkpoint is None else checkpoint.run
     group.check_same(f"{run} {state.stage} {state.step}")
 
-    optimizer, now = None, training
+    optimizer, now, part = None, training, None
     for number, stage in enumerate(stages):
         if number < state.stage:
             continue
         model.train_only(stage)
-        before, now = now, stage.training or training
+        before, now = (now, part), stage.training or training
+        part = stage.part
         evaluate_every = options.evaluate_every or now.evaluate_every
-        if optimizer is None or now != before:
-            optimizer = now.build_optimizer(model, steps_per_epoch=lists.steps_per_epoch(now.batch_size))
+        if optimizer is None or now != before[0] or part is not before[1]:
+            share = 1.0 if part is None else float(np.mean(part))
+            optimizer = now.build_optimizer(model, steps_per_epoch=share * lists.steps_per_epoch(now.batch_size))
         restore(optimizer, model, moments)
         moments = {}
         with observer.watch(stage.name, stage.steps, done=state.step):

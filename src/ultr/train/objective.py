@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +20,9 @@ class Objective(nn.Module, ABC):
     at a time: r(x) for each document by itself, and what a list makes of it.
     """
 
-    ranks_with: ClassVar[tuple[str, ...]] = RELEVANCE
+    ranks_with: tuple[str, ...] = RELEVANCE
     """Relevance models whose outputs `combine` takes, side by side."""
-    clicks_with: ClassVar[tuple[str, ...]] = RELEVANCE
+    clicks_with: tuple[str, ...] = RELEVANCE
     """Relevance models whose outputs `click_logits` takes."""
 
     @abstractmethod
@@ -37,6 +36,12 @@ class Objective(nn.Module, ABC):
     @abstractmethod
     def direction(self, r: Tensor, mask: Tensor) -> Tensor:
         """The vector v [outputs of `relevance`] for which r(x) . v comes nearest to the scores of these lists."""
+
+    def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
+        """For each relevance model that ranks, the vector to project its outputs on; the sum comes nearest to the
+        scores of these lists.
+        """
+        return {self.ranks_with[0]: self.direction(r, mask)}
 
     def score(self, r: Tensor, mask: Tensor) -> Tensor:
         """The score of each document, [documents, outputs] -> [documents]."""

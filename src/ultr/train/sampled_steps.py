@@ -23,8 +23,9 @@ class SampledSteps(Steps):
 
     def __post_init__(self) -> None:
         assert self.training.batch_size is not None
-        weights, size = self.lists.impressions, self.training.batch_size
-        self._sampler = ListSampler(weights, size, seed=self.seed, purpose=f"lists {self.number}")
+        self._sampler = ListSampler(
+            self.weights, self.training.batch_size, seed=self.seed, purpose=f"lists {self.number}"
+        )
 
     def __call__(self, step: int) -> float:
         """Take this step and give its mean loss."""

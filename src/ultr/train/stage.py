@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from ultr.arrays import Mask
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch
@@ -40,6 +41,8 @@ class Stage:
     """Relevance models that this stage trains; the others keep still."""
     bias: tuple[nn.Module, ...] = ()
     """Bias parameters that this stage trains; the others keep still."""
+    part: Mask | None = None
+    """[lists], True for the lists that this stage trains on; None: all."""
     noise: int = 0
     """Random numbers per document that `loss` finds in `batch.noise`.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ultr.arrays import Integers
 from ultr.relevance.recipe import Training
 from ultr.seeding import generator
 from ultr.train.lists import TrainingLists
@@ -33,6 +34,12 @@ class Steps(ABC):
     @abstractmethod
     def __call__(self, step: int) -> float:
         """Take this step and give its mean loss; a `FloatingPointError` leaves the weights where they were."""
+
+    @property
+    def weights(self) -> Integers:
+        """The impressions of each list, 0 for those that the stage does not train on, [lists]."""
+        impressions, part = self.lists.impressions, self.stage.part
+        return impressions if part is None else np.where(part, impressions, 0)
 
     def random(self, purpose: str, step: int) -> np.random.Generator:
         """The random numbers of one purpose in one step."""

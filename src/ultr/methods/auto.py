@@ -1,0 +1,261 @@
+"""The default: raw clicks, corrected by debiased ones as far as these prove themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ultr import checks
+from ultr.arrays import Doubles, Integers, Mask
+from ultr.data.click_log import ClickLog
+from ultr.data.judged import JudgedLists
+from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.estimator import Estimator
+from ultr.methods.factors import Factor
+from ultr.methods.ranker import Ranker
+from ultr.methods.shrinkage import Shrinkage
+from ultr.methods.vectorization import Vectorization
+from ultr.relevance.mlp import MLP
+from ultr.relevance.preprocessing import InputLayout
+from ultr.relevance.relevance_model import RelevanceModel
+from ultr.seeding import generator as random_numbers
+from ultr.train.checkpoint import Checkpoint, Record
+from ultr.train.lists import Batch, TrainingLists, pad
+from ultr.train.objective import Objective
+from ultr.train.progress import Observer
+from ultr.train.ranking_model import RankingModel
+from ultr.train.selection import chunks
+from ultr.train.stage import Models, Stage
+
+FITS = {"": "debiased", "first_": "first half", "second_": "second half", "raw_": "raw"}
+"""The fits by the prefix of their relevance models, and what their stages are called."""
+MOST_LISTS = 20_000
+"""Most lists that the agreement of the halves is measured on."""
+
+
+class AutoObjective(Objective):
+    """Objectives of the four fits; clicks are those of the debiased one, scores a weighted sum of all."""
+
+    weights: Tensor
+    shrinkage: Shrinkage
+
+    def __init__(self, fits: Sequence[Objective]) -> None:
+        super().__init__()
+        self.fits = nn.ModuleList(fits)
+        self.clicks_with = self._debiased.clicks_with
+        self.ranks_with = tuple(prefix + name for prefix, fit in self._fits() for name in fit.ranks_with)
+        self.register_buffer("weights", torch.tensor([1.0, 0.0, 0.0, 0.0]))
+
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """The click logits of the debiased fit, [lists, width]."""
+        return self._debiased.click_logits(r, batch)
+
+    def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """The neutral logits of the debiased fit, [lists, width]."""
+        return self._debiased.neutral_logits(r, batch)
+
+    def neutral_direction(self) -> Tensor:
+        """The neutral direction of the debiased fit."""
+        return self._debiased.neutral_direction()
+
+    def value_loss(self, value: Tensor, effect: Tensor, batch: Batch) -> Tensor:
+        """The loss that the debiased fit has for values, [lists]."""
+        return self._debiased.value_loss(value, effect, batch)
+
+    def combine(self, r: Tensor, mask: Tensor) -> Tensor:
+        """The weighted sum of the scores of the fits, [lists, width]."""
+        return (self.scores(r, mask) * self.weights).sum(dim=-1)
+
+    def scores(self, r: Tensor, mask: Tensor) -> Tensor:
+        """The score by each fit, [lists, width, fits]."""
+        return torch.stack([fit.combine(own, mask) for fit, own in self._with_outputs(r)], dim=-1)
+
+    def direction(self, r: Tensor, mask: Tensor) -> Tensor:
+        """That of the debiased fit."""
+        fit, own = self._with_outputs(r)[0]
+        return fit.direction(own, mask)
+
+    def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
+        """For each fit its own direction, times its weight."""
+        return {
+            prefix + fit.ranks_with[0]: weight * fit.direction(own, mask)
+            for (prefix, fit), (_, own), weight in zip(
+                self._fits(), self._with_outputs(r), self.weights.cpu(), strict=True
+            )
+        }
+
+    def set_shrinkage(self, shrinkage: Shrinkage) -> None:
+        """Take the weights of the fits from what their halves agree on."""
+        self.shrinkage = shrinkage
+        self.weights.copy_(torch.tensor(shrinkage.weights))
+
+    @property
+    def _debiased(self) -> Objective:
+        return self._fits()[0][1]
+
+    def _fits(self) -> list[tuple[str, Objective]]:
+        fits = [fit for fit in self.fits if isinstance(fit, Objective)]
+        return list(zip(FITS, fits, strict=True))
+
+    def _with_outputs(self, r: Tensor) -> list[tuple[Objective, Tensor]]:
+        """The objective of each fit with its own outputs; debiased fits have equally many, raw clicks have one."""
+        width = (r.shape[-1] - 1) // (len(FITS) - 1)
+        own = r.split([width] * (len(FITS) - 1) + [1], dim=-1)
+        return [(fit, outputs) for (_, fit), outputs in zip(self._fits(), own, strict=True)]
+
+
+@dataclass(kw_only=True, eq=False)
+class Auto(Estimator[AutoObjective]):
+    """Raw clicks with a correction by debiased ones, of which as much is kept as two halves of the queries agree on.
+
+    Debiasing trades bias for noise: on small logs, or where the old ranker was good, a debiased ranker may be worse
+    than one on raw clicks. So four rankers are fitted: `Vectorization` on all queries and on each half of them, and raw
+    clicks. With a the score by raw clicks and v the mean of the debiased ones, each in units of its spread,
+
+        score = beta a + kept (v - beta a),    kept = 2 rho / (1 + rho),
+
+    where beta is the correlation of v with a, and rho that of the two halves in what raw clicks do not say (a partial
+    correlation). Noise differs between the halves and truth does not, so this shrinks the correction by the evidence
+    for it: to raw clicks where there is none, and to debiased clicks where there is plenty.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    dimension: int = Vectorization.dimension  # type: ignore[assignment]
+    """Length d of relevance and observation embeddings of the debiased fits."""
+    weight_power: float = 0.5
+    """In the debiased fits a click counts (click rate of its position)^-weight_power, with the weight of all kept."""
+    vector_hidden: tuple[int, ...] = MLP.hidden
+    """With trees, sizes of the hidden layers of the networks that learn the vectors."""
+    vector_steps: int | None = None
+    """With trees, steps of the networks that learn the vectors; by default their recipe's."""
+
+    def check(self) -> None:
+        """Raise an `OptionError` for an option that does not fit."""
+        super().check()
+        checks.integer("dimension", self.dimension, at_least=1)
+        self._debiased().check()
+
+    def objective(self, factors: Sequence[Factor]) -> AutoObjective:
+        """The objectives of the fits."""
+        return AutoObjective([method.objective(factors) for method in self._methods().values()])
+
+    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
+        """The relevance models of the fits, each with the prefix of its fit."""
+        return {
+            prefix + name: model
+            for prefix, method in self._methods().items()
+            for name, model in method.models(features, generator).items()
+        }
+
+    def stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """The stages of the fits, one after the other, each on its part of the lists."""
+        first = half_of_queries(lists, seed=self.seed)
+        parts = {"first_": first, "second_": ~first}
+        return [
+            _of_fit(stage, prefix, parts.get(prefix))
+            for (prefix, method), fit in zip(self._methods().items(), objective.fits, strict=True)
+            for stage in method.stages(fit, lists, steps)
+        ]
+
+    def train_model(
+        self,
+        model: RankingModel[AutoObjective],
+        lists: TrainingLists,
+        data: ClickLog | JudgedLists,
+        validation: JudgedLists | ClickLog | None,
+        *,
+        checkpoint: Checkpoint | None,
+        observer: Observer | None,
+    ) -> Sequence[Record]:
+        """Train the fits, and weigh them by what the halves agree on."""
+        history = super().train_model(model, lists, data, validation, checkpoint=checkpoint, observer=observer)
+        model.objective.set_shrinkage(Shrinkage.of(_products(model, lists)))
+        return history
+
+    def learn(
+        self,
+        data: ClickLog | JudgedLists,
+        validation: JudgedLists | ClickLog | None,
+        *,
+        checkpoint: Path | None,
+        progress: bool | Observer,
+    ) -> Ranker[AutoObjective]:
+        """The ranker, with the share of the correction that it keeps among its choices."""
+        ranker = super().learn(data, validation, checkpoint=checkpoint, progress=progress)
+        found = ranker.objective.shrinkage
+        return replace(ranker, choices={"agreement": found.agreement, "kept": found.kept})
+
+    def _methods(self) -> dict[str, Estimator]:
+        """The method of each fit by its prefix."""
+        debiased = self._debiased()
+        raw = ClickBaseline(relevance=self.relevance, seed=self.seed)
+        return dict(zip(FITS, [debiased, debiased, debiased, raw], strict=True))
+
+    def _debiased(self) -> Vectorization:
+        return Vectorization(
+            relevance=self.relevance,
+            dimension=self.dimension,
+            weight_power=self.weight_power,
+            vector_hidden=self.vector_hidden,
+            vector_steps=self.vector_steps,
+            seed=self.seed,
+        )
+
+
+def half_of_queries(lists: TrainingLists, *, seed: int) -> Mask:
+    """The lists of a random half of the queries, [lists]; of the lists themselves where there is only one query."""
+    groups: Integers = np.arange(lists.lists) if lists.queries is None else np.asarray(lists.queries)
+    known, numbers = np.unique(groups, return_inverse=True)
+    if len(known) < 2:
+        known, numbers = np.arange(lists.lists), np.arange(lists.lists)
+    shuffled = random_numbers(seed, "halves").permutation(len(known))
+    first: Mask = shuffled[numbers] < len(known) / 2
+    return first
+
+
+def _of_fit(stage: Stage, prefix: str, part: Mask | None) -> Stage:
+    """A stage of a method as one of a fit, with its names of relevance models and its part of the lists."""
+
+    def named(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(prefix + name for name in names)
+
+    def own(models: Models) -> Mapping[str, RelevanceModel]:
+        return {name.removeprefix(prefix): model for name, model in models.items() if name.startswith(prefix)}
+
+    begin, penalty = stage.begin, stage.penalty
+    return replace(
+        stage,
+        name=f"{FITS[prefix]}, {stage.name}",
+        uses=named(stage.uses),
+        ranks_with=named(stage.ranks_with),
+        moves=named(stage.moves),
+        part=part,
+        begin=None if begin is None else lambda models: begin(own(models)),
+        penalty=None if penalty is None else lambda models: penalty(own(models)),
+    )
+
+
+@torch.no_grad()
+def _products(model: RankingModel[AutoObjective], lists: TrainingLists) -> Doubles:
+    """Mean products of the scores by all fits, less their means in each list, [fits, fits]."""
+    chosen = np.arange(0, lists.lists, -(-lists.lists // MOST_LISTS))
+    lengths = (lists.offsets[1:] - lists.offsets[:-1])[chosen]
+    objective = model.objective
+    sums, documents = np.zeros((len(FITS), len(FITS))), 0
+    for chunk in chunks(np.concatenate([[0], np.cumsum(lengths)])):
+        batch = lists.batch(chosen[chunk])
+        r = model.outputs(batch.documents, objective.ranks_with)
+        mask = batch.mask.to(r.device)
+        scores = objective.scores(pad(r, mask), mask).double().masked_fill(~mask.unsqueeze(-1), 0.0)
+        centred = scores - scores.sum(dim=1, keepdim=True) / mask.sum(dim=1)[:, None, None]
+        flat = centred[mask].cpu().numpy()
+        sums += flat.T @ flat
+        documents += len(flat)
+    return sums / max(documents, 1)

@@ -1,0 +1,57 @@
+"""How much of a correction of raw clicks to keep: as much as two halves of the queries agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles
+
+_SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """The share of a correction that is kept, and the weights of the scores that it leads to."""
+
+    agreement: float
+    """Correlation of what two halves of the queries, debiased apart, say beside raw clicks; 1: they say the same."""
+    kept: float
+    """Share of the correction that is kept, from 0 (raw clicks alone) to 1 (debiased clicks alone)."""
+    weights: tuple[float, ...]
+    """What the scores of the fits are multiplied by: the debiased ones of all queries and of each half, then raw."""
+
+    @classmethod
+    def of(cls, products: Doubles) -> Shrinkage:
+        """The shrinkage by the mean products of scores within lists, [4, 4]: all queries, each half, raw clicks.
+
+        In units of each fit's own spread, let a be the score by raw clicks, v_1 and v_2 those of the halves and v the
+        mean of all debiased ones. A debiased score is u + e with u what endless clicks would give and e noise, which is
+        independent in the halves, since they have no query in common. Given a, u has the mean beta a, and the rest
+        of v is the correction v - beta a. Its reliability follows from the partial correlation rho of the halves
+        given a, as of a test of twice the length (Spearman, Brown 1910):
+
+            kept = 2 rho / (1 + rho),    score = beta a + kept (v - beta a),
+
+        the best linear prediction of u.
+
+        >>> halves_agree = np.array([[1, 0.9, 0.9, 0], [0.9, 1, 0.8, 0], [0.9, 0.8, 1, 0], [0, 0, 0, 1]])
+        >>> round(Shrinkage.of(halves_agree).kept, 2)
+        0.89
+        """
+        spread = np.sqrt(np.diag(products))
+        scale = np.where(spread > _SMALLEST, 1 / np.maximum(spread, _SMALLEST), 0.0)
+        correlations = products * np.outer(scale, scale)
+        with_raw = correlations[:3, 3]
+        rest = np.sqrt(np.maximum(1 - with_raw[1:] ** 2, 0.0))
+        unexplained = rest[0] * rest[1]
+        shared = correlations[1, 2] - with_raw[1] * with_raw[2]
+        agreement = float(shared / unexplained) if unexplained > _SMALLEST else 0.0
+        reliable = max(agreement, 0.0)
+        kept = 2 * reliable / (1 + reliable)
+        if not kept:
+            return cls(agreement, 0.0, (0.0, 0.0, 0.0, 1.0))
+        beta = max(float(with_raw.mean()), 0.0)
+        weights = scale * np.array([kept / 3, kept / 3, kept / 3, (1 - kept) * beta])
+        return cls(agreement, kept, tuple(weights.tolist()))
