@@ -106,7 +106,7 @@ class AutoObjective(Objective):
     def _with_outputs(self, r: Tensor) -> list[tuple[Objective, Tensor]]:
         """The objective of each fit with its own outputs; debiased fits have equally many, raw clicks have one."""
         width = (r.shape[-1] - 1) // (len(FITS) - 1)
-        own = r.split([width] * (len(FITS) - 1) + [1], dim=-1)
+        own = torch.split(r, [width] * (len(FITS) - 1) + [1], dim=-1)
         return [(fit, outputs) for (_, fit), outputs in zip(self._fits(), own, strict=True)]
 
 

@@ -1,0 +1,246 @@
+"""Methods against raw clicks in worlds drawn at random: `python -m benchmarks.never_worse [--data FOLDER]`.
+
+A world is a data set, a click model, a size of the log, one shown ranking per query or four that differ, and an old
+ranker that has learned from few labels or from many. Each of these is drawn with equal chance, and a world has a seed
+of its own. There all methods are trained alike on 90 % of the queries (MLP 64-32, 1,000 steps, weights chosen by clicks
+on the others) and measured by nDCG@10 on test queries, as differences to raw clicks. The table gives their means over
+the worlds of a kind, with 95 % intervals over worlds. In one world a method is below raw clicks *beyond chance* if it
+is by 2.6 standard errors over test queries (a level of .5 %, one-sided).
+
+`--data` is a folder with `mq2007` and `mq2008` beside each other, which join the generated data. `--part 1/2` takes
+every second world, for two processes; `--keep FILE` adds what is found to a file, and `--show FILE...` makes the tables
+of such files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.measurement import Measurement, write
+from ultr import (
+    DLA,
+    MLP,
+    Auto,
+    ClickBaseline,
+    Trees,
+    Vectorization,
+    click_model,
+    evaluate,
+    letor_like,
+    read_layout,
+    simulate,
+)
+from ultr.clicks.registry import CLICK_MODELS
+from ultr.datasets.splits import Splits
+from ultr.methods.estimator import Estimator
+
+QUERIES = (50, 200, 1_000, 3_000)
+IMPRESSIONS = (10**4, 10**5, 10**6)
+RANKINGS = {"one ranking": (1, 0.0), "four rankings": (4, 0.5)}
+OLD_RANKERS = {"weak old ranker": 10, "good old ranker": 200}
+"""Queries whose labels the old ranker has learned from, at most half of them."""
+ERRORS = 2.6
+METHODS = ("click", "dla", "vectorization", "vectorization, weights", "auto")
+
+
+@dataclass(frozen=True)
+class World:
+    """All that decides a log."""
+
+    number: int
+    data: str
+    clicks: str
+    impressions: int
+    rankings: str
+    old_ranker: str
+
+    def read(self, folder: Path | None) -> Splits:
+        """Its judged lists."""
+        name, _, size = self.data.partition(" ")
+        if name == "letor-like":
+            return letor_like(train_queries=int(size), seed=1_000 + self.number)
+        assert folder is not None
+        return read_layout(name, folder / name, fold=self.number % 5 + 1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The nDCG@10 of raw clicks in a world, and what another method adds to it."""
+
+    world: World
+    method: str
+    raw: float
+    gain: float
+    error: float
+    """Standard error of the gain over test queries."""
+    seconds: float
+    kept: float | None
+
+
+def drawn(count: int, names: Sequence[str]) -> list[World]:
+    """So many worlds, drawn at random with equal chance of everything."""
+    random = np.random.default_rng(2022)
+
+    def one(values: Iterable[Any]) -> Any:
+        values = list(values)
+        return values[random.integers(len(values))]
+
+    return [
+        World(number, one(names), one(CLICK_MODELS), one(IMPRESSIONS), one(RANKINGS), one(OLD_RANKERS))
+        for number in range(count)
+    ]
+
+
+def methods(relevance: str, seed: int) -> dict[str, Estimator]:
+    """The methods, all with the same relevance model."""
+    network = MLP(hidden=(64, 32), steps=1_000)
+    vectors: dict[str, Any] = (
+        {"vector_hidden": network.hidden, "vector_steps": network.steps} if relevance == "trees" else {}
+    )
+    shared: dict[str, Any] = {"relevance": Trees() if relevance == "trees" else network, "seed": seed}
+    found = (
+        ClickBaseline(**shared),
+        DLA(**shared),
+        Vectorization(**shared | vectors),
+        Vectorization(weight_power=0.5, **shared | vectors),
+        Auto(**shared | vectors),
+    )
+    return dict(zip(METHODS, found, strict=True))
+
+
+def measure(world: World, folder: Path | None, relevance: str, chosen: Sequence[str]) -> list[Found]:
+    """Train every method in a world."""
+    data, model = world.read(folder), click_model(world.clicks)
+    rankings, noise = RANKINGS[world.rankings]
+    share = min(OLD_RANKERS[world.old_ranker] / data.train.queries, 0.5)
+    log = simulate(
+        data.train,
+        model,
+        impressions=world.impressions,
+        rankings=rankings,
+        noise=noise,
+        svm_share=share,
+        seed=world.number,
+    )
+    part, held_out = log.split(seed=world.number)
+    found: list[Found] = []
+    raw = np.zeros(0)
+    for name, method in methods(relevance, world.number).items():
+        if name not in chosen:
+            continue
+        started = process_time()
+        ranker = method.fit(part, validation=held_out).ranker_
+        values = evaluate(ranker, data.test.with_relevant()).values["nDCG@10"]
+        raw = values if name == "click" else raw
+        gains = values - raw
+        error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+        seconds = process_time() - started
+        found.append(
+            Found(world, name, float(raw.mean()), float(gains.mean()), error, seconds, ranker.choices.get("kept"))
+        )
+    return found
+
+
+def line(found: Sequence[Found]) -> str:
+    """A world and what the methods gained there."""
+    world = found[0].world
+    gains = "  ".join(f"{each.method} {each.gain:+.3f}" for each in found[1:])
+    kept = next((f"  kept {each.kept:.2f}" for each in found if each.kept is not None), "")
+    what = f"{world.data}, {world.clicks}, {world.impressions:,}, {world.rankings}, {world.old_ranker}"
+    return f"{world.number:3} {what:80} raw {found[0].raw:.3f}  {gains}{kept}"
+
+
+def tables(found: Sequence[Found]) -> list[str]:
+    """Mean gains over raw clicks of each method, by all that a world is made of."""
+    names = [name for name in METHODS[1:] if any(each.method == name for each in found)]
+    rows = ["| | worlds | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    for what, some in _kinds(found):
+        gains = [[each.gain for each in some if each.method == name] for name in names]
+        cells = [f"{np.mean(each):+.3f} ± {1.96 * np.std(each, ddof=1) / np.sqrt(len(each)):.3f}" for each in gains]
+        rows.append(f"| {what} | {len(gains[0])} | " + " | ".join(cells) + " |")
+    for what, count in (
+        ("below raw clicks beyond chance", lambda each: each.gain < -ERRORS * each.error),
+        ("above raw clicks beyond chance", lambda each: each.gain > ERRORS * each.error),
+    ):
+        rows.append(f"| {what} | | " + " | ".join(str(sum(map(count, _of(found, name)))) for name in names) + " |")
+    rows.append(
+        "| worst | | " + " | ".join(f"{min(each.gain for each in _of(found, name)):+.3f}" for name in names) + " |"
+    )
+    best = {each.world.number: 0.0 for each in found}
+    for each in found:
+        best[each.world.number] = max(best[each.world.number], each.gain)
+    regret = {name: [best[each.world.number] - each.gain for each in _of(found, name)] for name in ("click", *names)}
+    rows.append(
+        "| behind the best of all, mean | | " + " | ".join(f"{np.mean(regret[name]):.3f}" for name in names) + " |"
+    )
+    rows.append(
+        "| processor seconds, mean | | "
+        + " | ".join(f"{np.mean([each.seconds for each in _of(found, name)]):.0f}" for name in names)
+        + " |"
+    )
+    return rows
+
+
+def _of(found: Sequence[Found], name: str) -> list[Found]:
+    return [each for each in found if each.method == name]
+
+
+def _kinds(found: Sequence[Found]) -> Iterable[tuple[str, list[Found]]]:
+    yield "all", list(found)
+    for name in ("data", "clicks", "impressions", "rankings", "old_ranker"):
+        for value in dict.fromkeys(sorted((getattr(each.world, name) for each in found), key=str)):
+            some = [each for each in found if getattr(each.world, name) == value]
+            if len({each.world.number for each in some}) > 1:
+                yield f"{value:,} impressions" if name == "impressions" else str(value), some
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=60)
+    parser.add_argument("--data", type=Path, help="folder that has mq2007 and mq2008")
+    parser.add_argument("--relevance", choices=("mlp", "trees"), default="mlp")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="click is always among them")
+    parser.add_argument("--part", default="0/1", help="such as 0/2 and 1/2 for two processes")
+    parser.add_argument("--keep", type=Path, help="file that a line of JSON is added to for each method in each world")
+    parser.add_argument("--show", type=Path, nargs="+", help="such files, to make the tables of")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found: list[Found] = []
+    if options.show:
+        rows = [json.loads(text) for file in options.show for text in file.read_text().splitlines()]
+        found = [Found(**row | {"world": World(**row["world"])}) for row in rows]
+    else:
+        names = [f"letor-like {size}" for size in QUERIES] + (["mq2007", "mq2008"] if options.data else [])
+        part, parts = map(int, options.part.split("/"))
+        for world in drawn(options.worlds, names)[part::parts]:
+            new = measure(world, options.data, options.relevance, ("click", *options.methods))
+            print(line(new), flush=True)
+            found += new
+            if options.keep:
+                with options.keep.open("a") as file:
+                    file.writelines(json.dumps(asdict(each)) + "\n" for each in new)
+    print("\n".join(tables(found)))
+    gains = {name: [each.gain for each in _of(found, name)] for name in METHODS[1:]}
+    write(
+        [
+            Measurement(f"nDCG@10 over raw clicks, {name}: {what}", value, "nDCG", headline=name == "auto")
+            for name, each in gains.items()
+            if each
+            for what, value in (("mean", float(np.mean(each))), ("worst", float(np.min(each))))
+        ],
+        options.json,
+    )
+
+
+if __name__ == "__main__":
+    main()
