@@ -12,6 +12,7 @@ from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.diagnosis.drift import Drift, no_time
 from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.finding import Finding, Verdict
+from ultr.diagnosis.gain import Gain
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
@@ -28,6 +29,7 @@ class Diagnosis:
 
     source: str
     volume: Volume
+    gain: Gain
     click_rates: ClickRates
     drift: Drift | None
     dimension: BiasDimension
@@ -40,6 +42,7 @@ class Diagnosis:
         """An answer to each question."""
         return (
             self.volume.finding(),
+            self.gain.finding(),
             self.click_rates.finding(),
             no_time() if self.drift is None else self.drift.finding(),
             self.dimension.finding(self.linkage.supported.dimension),
@@ -50,12 +53,17 @@ class Diagnosis:
 
     @property
     def headline(self) -> str:
-        """One sentence on whether the log can be debiased, and how."""
+        """Whether the log can be debiased, and how, and whether that will pay."""
         found = {finding.name: finding.verdict for finding in self.findings}
         if found["volume"] is Verdict.BAD:
             return "This log cannot be learned from as it is."
         if Verdict.BAD in (found["identifiability"], found["features and position"]):
             return "The bias of this log cannot be told from relevance as it is."
+        return f"{self._how} {self.gain.headline}".rstrip()
+
+    @property
+    def _how(self) -> str:
+        """One sentence on how the log can be debiased."""
         if self.linkage.supported.dimension < self.dimension.rank or self.linkage.alike:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
@@ -78,7 +86,7 @@ class Diagnosis:
 
     def _commands(self) -> list[str]:
         """What to train, with a network or with trees, and what to compare it with."""
-        train = f"ultr train vectorization --dimension {self.dimension.suggested}"
+        train = f"ultr train --dimension {self.dimension.suggested}"
         trees = f"{train} --relevance trees --log {self.source} --out"
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
@@ -142,6 +150,7 @@ def diagnose(
     return Diagnosis(
         source=source,
         volume=Volume.of(log, summary),
+        gain=Gain.of(log, seed=seed),
         click_rates=ClickRates.of(log),
         drift=Drift.of(log, seed=seed),
         dimension=BiasDimension.of(log, scores=scores, draws=draws, seed=seed),

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles
-
-_SMALLEST = 1e-12
+from ultr.metrics.reliability import correlations, inverse_spreads, partial_correlation, reliability_of_mean
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Shrinkage:
         mean of all debiased ones. A debiased score is u + e with u what endless clicks would give and e noise, which is
         independent in the halves, since they have no query in common. Given a, u has the mean beta a, and the rest
         of v is the correction v - beta a. Its reliability follows from the partial correlation rho of the halves
-        given a, as of a test of twice the length (Spearman, Brown 1910):
+        given a:
 
             kept = 2 rho / (1 + rho),    score = beta a + kept (v - beta a),
 
@@ -40,18 +39,12 @@ class Shrinkage:
         >>> round(Shrinkage.of(halves_agree).kept, 2)
         0.89
         """
-        spread = np.sqrt(np.diag(products))
-        scale = np.where(spread > _SMALLEST, 1 / np.maximum(spread, _SMALLEST), 0.0)
-        correlations = products * np.outer(scale, scale)
-        with_raw = correlations[:3, 3]
-        rest = np.sqrt(np.maximum(1 - with_raw[1:] ** 2, 0.0))
-        unexplained = rest[0] * rest[1]
-        shared = correlations[1, 2] - with_raw[1] * with_raw[2]
-        agreement = float(shared / unexplained) if unexplained > _SMALLEST else 0.0
-        reliable = max(agreement, 0.0)
-        kept = 2 * reliable / (1 + reliable)
+        found = correlations(products)
+        with_raw = found[:3, 3]
+        agreement = partial_correlation(float(found[1, 2]), float(with_raw[1]), float(with_raw[2]))
+        kept = reliability_of_mean(agreement)
         if not kept:
             return cls(agreement, 0.0, (0.0, 0.0, 0.0, 1.0))
         beta = max(float(with_raw.mean()), 0.0)
-        weights = scale * np.array([kept / 3, kept / 3, kept / 3, (1 - kept) * beta])
+        weights = inverse_spreads(products) * np.array([kept / 3, kept / 3, kept / 3, (1 - kept) * beta])
         return cls(agreement, kept, tuple(weights.tolist()))

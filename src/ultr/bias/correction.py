@@ -1,0 +1,137 @@
+"""What debiasing would change in a ranking by raw clicks, and how much of that is more than noise.
+
+Linear rankers are fitted in a moment: one on raw clicks, and one for each half of the queries on clicks whose position
+is accounted for. What the halves agree on beside raw clicks is what debiasing has to offer, whatever model learns it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.scaling import FeatureScaling
+from ultr.errors import DataError
+from ultr.metrics.reliability import correlations, partial_correlation, reliability_of_mean
+from ultr.seeding import generator
+
+MOST_VALUES = 2**24
+"""Most feature values that are looked at; of larger logs, lists are chosen at random."""
+WEIGHT_POWER = 0.5
+"""A click counts (click rate of its position)^-WEIGHT_POWER where its position is accounted for."""
+WIDEST = 3.0
+"""Features are cut off at so many standard deviations."""
+STEPS, NEAR = 20, 1e-4
+"""Most Newton steps, and how small the last one must be."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How far debiased clicks are from raw ones, as far as that is reliable."""
+
+    agreement: float
+    """Correlation of the two halves of the queries, debiased apart, in what raw clicks do not say."""
+    reliable: float
+    """Share of the correction that is more than noise, by this agreement; 0 to 1."""
+    known: float
+    """Correlation of debiased scores with those of raw clicks, within lists."""
+    queries: int
+    """Queries that this rests on."""
+    clicks: int
+    """Clicks that this rests on."""
+
+    @property
+    def new(self) -> float:
+        """Share of the variance of debiased scores that is reliable and that raw clicks do not say, 0 to 1."""
+        return self.reliable * (1 - min(abs(self.known), 1.0) ** 2)
+
+
+def correction(log: ClickLog, *, seed: int = 0) -> Correction:
+    """Compare linear rankers on raw clicks and on clicks whose position is accounted for.
+
+    With X the features within a list and p its positions, clicks are shared out by softmax(X w) or softmax(X w + h_p),
+    where w has a normal prior with which scores have a standard deviation of about 1. Agreement and reliability are
+    those of the method `auto`.
+    """
+    queries = np.unique(log.queries)
+    if len(queries) < 4:
+        raise DataError(f"{len(queries)} queries cannot be halved to see what they agree on; log more of them")
+    if not log.features.shape[1]:
+        raise DataError("the log has no features")
+    lists = _chosen(log, seed=seed)
+    rows, lengths = ragged.rows_of(lists, log.offsets), log.lengths[lists]
+    features = _standardised(log, log.documents[rows])
+    positions, clicks = log.position.values[rows].astype(np.int64), log.clicks[rows].astype(np.float64)
+    impressions = np.repeat(log.impressions[lists], lengths).astype(np.float64)
+    offsets = ragged.from_lengths(lengths)
+    shuffled = generator(seed, "halves").permutation(len(queries))
+    half = np.repeat(shuffled[np.searchsorted(queries, log.queries[lists])] % 2 == 0, lengths)
+    weighted = clicks * _weights(positions, impressions, clicks)[positions]
+    levels = np.eye(int(positions.max()) + 1)[:, 1:][positions]
+    raw = features @ _fit(features, offsets, clicks)
+    apart = [features @ _fit(features, offsets, np.where(part, weighted, 0.0), levels) for part in (half, ~half)]
+    scores = np.stack([_centred(each, offsets) for each in (raw, *apart)])
+    found = correlations(scores @ scores.T / len(rows))
+    agreement = partial_correlation(float(found[1, 2]), float(found[0, 1]), float(found[0, 2]))
+    # The correlation of raw clicks with the mean of the halves.
+    known = float(found[0, 1:].mean() / np.sqrt(max((1 + found[1, 2]) / 2, 1e-12)))
+    return Correction(agreement, reliability_of_mean(agreement), known, len(queries), int(clicks.sum()))
+
+
+def _chosen(log: ClickLog, *, seed: int) -> Integers:
+    """The lists with a choice and a click, or some of them."""
+    clicked = np.add.reduceat(np.append(log.clicks, 0), np.minimum(log.offsets[:-1], len(log.clicks))) > 0
+    lists = np.flatnonzero((log.lengths > 1) & clicked)
+    if len(lists) < 2:
+        raise DataError("fewer than two lists have a click and another document; there is nothing to learn from")
+    most = max(int(MOST_VALUES / (log.features.shape[1] * log.lengths[lists].mean())), 2)
+    return lists if len(lists) <= most else np.sort(generator(seed, "lists").choice(lists, most, replace=False))
+
+
+def _standardised(log: ClickLog, documents: Integers) -> Doubles:
+    """Features with mean 0 and deviation 1, missing ones typical, far ones cut off, [documents, features]."""
+    values = FeatureScaling.fit(log.features).fill(log.features[documents]).astype(np.float64)
+    deviation = values.std(axis=0)
+    values -= values.mean(axis=0)
+    values /= np.where(deviation > 0, deviation, 1.0)
+    return np.clip(values, -WIDEST, WIDEST, out=values)
+
+
+def _weights(positions: Integers, impressions: Doubles, clicks: Doubles) -> Doubles:
+    """The weight of a click at each position, with the weight of all clicks kept."""
+    shown, clicked = np.bincount(positions, impressions), np.bincount(positions, clicks)
+    weights: Doubles = np.where(clicked > 0, clicked / np.maximum(shown, 1), 1.0) ** -WEIGHT_POWER
+    kept: Doubles = weights * clicked.sum() / (weights @ clicked)
+    return kept
+
+
+def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles | None = None) -> Doubles:
+    """Coefficients of the features in a softmax regression of the clicks of each list, by Newton's steps."""
+    width = features.shape[1]
+    columns = features if levels is None else np.hstack([features, levels])
+    penalty = np.where(np.arange(columns.shape[1]) < width, width, 0.01)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    totals = np.add.reduceat(clicks, starts)
+    coefficients: Doubles = np.zeros(columns.shape[1])
+    for _ in range(STEPS):
+        logits = columns @ coefficients
+        shares = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts), lengths))
+        shares /= np.repeat(np.add.reduceat(shares, starts), lengths)
+        expected = shares * np.repeat(totals, lengths)
+        means = np.add.reduceat(columns * shares[:, None], starts, axis=0)
+        # The Hessian is the covariance of the columns within each list, summed over its clicks.
+        hessian = columns.T @ (columns * expected[:, None]) - means.T @ (means * totals[:, None]) + np.diag(penalty)
+        step = np.linalg.solve(hessian, columns.T @ (clicks - expected) - penalty * coefficients)
+        coefficients += step * min(1.0, WIDEST / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < NEAR:
+            break
+    return coefficients[:width]
+
+
+def _centred(scores: Doubles, offsets: Integers) -> Doubles:
+    means = np.add.reduceat(scores, offsets[:-1]) / np.diff(offsets)
+    centred: Doubles = scores - np.repeat(means, np.diff(offsets))
+    return centred

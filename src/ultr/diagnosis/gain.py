@@ -1,0 +1,66 @@
+"""What debiasing has to offer, before anything is trained."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from ultr.bias.correction import Correction, correction
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis.finding import Finding, Verdict, sentences
+from ultr.errors import DataError
+
+LITTLE, CLEAR = 0.1, 0.25
+"""Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
+NOISY = 0.3
+"""What debiasing changes is mostly noise if less than this share of it is reliable."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The correction that debiasing would make, or the reason why it is not known."""
+
+    correction: Correction | None
+    problem: str = ""
+
+    @classmethod
+    def of(cls, log: ClickLog, *, seed: int = 0) -> Gain:
+        """The correction of a log; not known for one without features."""
+        try:
+            return cls(correction(log, seed=seed))
+        except DataError as error:
+            return cls(None, str(error))
+
+    @property
+    def headline(self) -> str:
+        """One sentence on whether debiasing will pay; empty if that is not known."""
+        if self.correction is None:
+            return ""
+        if self.correction.new >= CLEAR:
+            return "Debiasing should pay."
+        if self.correction.new >= LITTLE:
+            return "Debiasing may pay a little."
+        return "Debiasing will hardly pay."
+
+    def finding(self) -> Finding:
+        """The answer on whether debiasing will pay."""
+        name, question = "gain", "Will debiasing pay?"
+        found = self.correction
+        if found is None:
+            return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]))
+        answer = [
+            f"of what debiased clicks say about the order of documents, {found.new:.0%} is more than noise and "
+            "not what raw clicks say anyway",
+            f"two halves of the {found.queries:,} queries, debiased apart, agree on what raw clicks do not say with a "
+            f"correlation of {found.agreement:.2f}, and debiased scores correlate with raw ones by {found.known:.2f} "
+            f"(linear rankers, {found.clicks:,} clicks)",
+        ]
+        verdict, advice = Verdict.GOOD, ""
+        if found.new < LITTLE:
+            verdict = Verdict.CAREFUL
+            if found.reliable < NOISY:
+                answer.append("what debiasing changes is mostly noise")
+                advice = "Log more queries and clicks, or swaps; until then expect no more than from raw clicks."
+            else:
+                answer.append("raw clicks rank nearly as debiased ones do")
+                advice = "Expect no more than from raw clicks: the old ranker was good, or bias hardly depends on it."
+        return Finding(name, question, verdict, sentences(answer), advice, asdict(found) | {"new": found.new})
