@@ -77,5 +77,5 @@ def test_files_of_their_own_have_all_inside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff" * 20, b"\x3a\xff\x01", b"\x3b", b"\x08"])
 def test_what_is_no_protocol_buffer_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="field|number"):
+    with pytest.raises(ValueError, match=r"field|number"):
         has_external_data(content)

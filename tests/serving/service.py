@@ -20,7 +20,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
+from ultr.serving import logs
 from ultr.serving.app import build_app
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.service import Service
@@ -41,7 +43,7 @@ class Client:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, path, **options)
 
         return asyncio.run(ask())
@@ -146,6 +148,12 @@ def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
             name, _, value = line.decode().partition(":")
             headers[name.lower()] = value.strip()
         return status, headers, json.loads(stream.read(int(headers["content-length"])))
+
+
+def read_log(captured: pytest.CaptureFixture[str]) -> str:
+    """What a service in this process has written to stderr; it writes no more."""
+    logs.close()
+    return captured.readouterr().err
 
 
 def error_of(answer: httpx.Response) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 from ultr.scoring import Scorer
@@ -30,23 +29,21 @@ class ModelSlot:
         self.path = path
         self.seconds = seconds
         """For a ranker to score typical candidates before it is put in."""
-        self.current = Loaded(self._load(), datetime.now(UTC))
         self._seen = self._waiting = stamp(path)
-        self._lock = Lock()
+        self.current = Loaded(self.read(), datetime.now(UTC))
 
-    def reload(self) -> Literal["new", "same"]:
-        """Put in what the file holds now. A file that cannot serve is a `ModelFileError`, and the old ranker stays."""
-        with self._lock:
-            self._seen = stamp(self.path)
-            scorer = self._load()
-            if scorer.digest == self.current.scorer.digest:
-                return "same"
-            self.current = Loaded(scorer, datetime.now(UTC))
-            return "new"
-
-    def _load(self) -> Scorer:
+    def read(self) -> Scorer:
+        """The ranker that the file holds now; one that cannot serve is a `ModelFileError`."""
+        self._seen = stamp(self.path)
         # One thread a request: side by side they use the cores better than one after the other on all of them.
         return Scorer.load(self.path, threads=1, seconds=self.seconds)
+
+    def put(self, scorer: Scorer) -> Literal["new", "same"]:
+        """Let this ranker answer from now on."""
+        if scorer.digest == self.current.scorer.digest:
+            return "same"
+        self.current = Loaded(scorer, datetime.now(UTC))
+        return "new"
 
     def has_changed(self) -> bool:
         """True if the file is another than the one that was last read, and the same as at the last call.
