@@ -189,9 +189,9 @@ def run_attackers(port: int, seconds: float, report: Connection) -> None:
                 await asyncio.sleep(1)
 
     async def run() -> dict[str, dict[str, int]]:
-        found: dict[str, Counter[str]] = {attack.__name__: Counter() for attack in ATTACKERS}  # type: ignore[attr-defined]
+        found: dict[str, Counter[str]] = {attack.__name__: Counter() for attack in ATTACKERS}
         tasks = [
-            asyncio.create_task(keep_on(attack, found[attack.__name__], seed))  # type: ignore[attr-defined]
+            asyncio.create_task(keep_on(attack, found[attack.__name__], seed))
             for attack, number in ATTACKERS.items()
             for seed in range(number)
         ]

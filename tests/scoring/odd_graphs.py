@@ -66,7 +66,7 @@ def endless(*, above: float | None = None) -> onnx.ModelProto:
 
 def with_external_data(place: str) -> dict[str, onnx.ModelProto]:
     """Graphs that name the file `secret.txt` as the values of a tensor, by where that tensor stands."""
-    tensor = onnx.TensorProto(name="secret", data_type=TensorProto.UINT8, dims=[4], data_location=1)
+    tensor = onnx.TensorProto(name="secret", data_type=TensorProto.UINT8, dims=[4], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value=place)
     cast = helper.make_node("Cast", ["secret"], ["numbers"], to=FLOAT)
     rest = [
