@@ -125,10 +125,20 @@ class Running:
 @contextmanager
 def running(model: Path, *options: object, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
     """`ultr serve` on a free port; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "ultr", "serve", str(model), "--port", "0", *map(str, options)]
+    command = ["-m", "ultr", "serve", str(model), "--port", "0", *map(str, options)]
+    with running_python(*command, environment=environment) as service:
+        yield service
+
+
+@contextmanager
+def running_python(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """A Python that runs a service; killed at the end if it still runs."""
     paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **(environment or {})}
+        [sys.executable, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths, **(environment or {})},
     ) as process:
         service = Running(process)
         service.start_reading()

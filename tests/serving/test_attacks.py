@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.scoring.odd_graphs import endless, write
-from tests.serving.service import PATIENCE, SOURCE, Running, read_answer, running
+from tests.serving.service import PATIENCE, SOURCE, Running, read_answer, running, running_python
 
 from ultr.serving.limits import RequestLimits
 from ultr.serving.parts import SPARE, check_parts
@@ -172,18 +172,11 @@ sys.argv = ["ultr", "serve", {str(model)!r}, "--port", "0", "--score-seconds", "
 from ultr.cli import main
 main()
 """
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment) as process:
-        service = Running(process)
-        service.start_reading()
-        try:
-            service.wait_for("listening")
-            assert httpx.post(f"{service.url}/rank", json=REQUEST, timeout=PATIENCE).status_code == 429
-            assert httpx.get(f"{service.url}/ready").status_code == 503
-            assert service.stop() == 1
-            assert "threads that did not end" in service.log()
-        finally:
-            process.kill()
+    with running_python("-c", code) as service:
+        assert httpx.post(f"{service.url}/rank", json=REQUEST, timeout=PATIENCE).status_code == 429
+        assert httpx.get(f"{service.url}/ready").status_code == 503
+        assert service.stop() == 1
+        assert "threads that did not end" in service.log()
 
 
 def test_slow_large_bodies_keep_nobody_out(model: Path) -> None:

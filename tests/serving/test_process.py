@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.cli.console import ultr
-from tests.serving.service import PATIENCE, SOURCE, Running, read_answer, running
+from tests.serving.service import PATIENCE, Running, read_answer, running, running_python
 
 CANDIDATES = {"queries": [{"candidates": [{"features": [1, 2, 3]}]}]}
 BODY = json.dumps(CANDIDATES).encode()
@@ -318,18 +315,11 @@ sys.argv = ["ultr", "serve", {str(model)!r}, "--port", "0"]
 from ultr.cli import main
 main()
 """
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment) as process:
-        service = Running(process)
-        service.start_reading()
-        try:
-            service.wait_for("listening")
-            answer = httpx.post(f"{service.url}/rank", json=CANDIDATES)
-            assert answer.status_code == 200
-            assert httpx.get(f"{service.url}/openapi.json").status_code == 200
-            assert service.stop() == 0
-        finally:
-            process.kill()
+    with running_python("-c", code) as service:
+        answer = httpx.post(f"{service.url}/rank", json=CANDIDATES)
+        assert answer.status_code == 200
+        assert httpx.get(f"{service.url}/openapi.json").status_code == 200
+        assert service.stop() == 0
 
 
 @pytest.mark.parametrize(

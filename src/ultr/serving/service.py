@@ -45,7 +45,7 @@ class Service:
     @property
     def stuck(self) -> int:
         """Number of threads that still work on a request which was given up."""
-        return sum(work.running() for work in self._given_up)
+        return sum(work.running() for work in list(self._given_up))
 
     async def rank(self, body: bytes) -> RankResponse:
         """The answer to a request, made beside the event loop, which goes on with the others."""
