@@ -63,6 +63,8 @@ BENCHMARKS = (
     Benchmark("simulator"),
     Benchmark("scoring", ("--features", "136"), whole=()),
     Benchmark("serving", ("--seconds", "20"), whole=()),
+    Benchmark("worst_bodies", long=True),
+    Benchmark("siege", ("--minutes", "2"), whole=("--minutes", "30"), long=True),
     Benchmark("prepare", whole=("--rows", *ROWS[1:])),
     Benchmark("processes", ("--features", "700", "--rounds", "2"), whole=()),
     Benchmark("growth", ("--rows", *ROWS[:-1]), whole=("--rows", *ROWS), plots="growth.png"),

@@ -87,10 +87,8 @@ def bodies(model: Path, *, by_name: bool) -> list[bytes]:
 
 
 def post(body: bytes) -> bytes:
-    head = (
-        f"POST /rank HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    lines = ("POST /rank HTTP/1.1", "Host: localhost", "Content-Type: application/json", f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 async def read_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
@@ -137,7 +135,7 @@ async def slow_client(port: int, until: float) -> int:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             whole = thrown_out % 2 == 0
-            writer.write(post(b"x" * 1_000)[:-1_000] if whole else b"POST /rank HTTP/1.1\r\nHost: s")
+            writer.write(post(b"x" * 1_000)[:-1_000] if whole else b"POST /rank HTTP/1.1\r\nHost: localhost")
             answer = asyncio.create_task(reader.read(1))
             while not answer.done() and time.monotonic() < until:
                 writer.write(b"[")
@@ -159,7 +157,7 @@ async def large_client(port: int, until: float) -> int:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = (
                 "POST /rank HTTP/1.1",
-                "Host: s",
+                "Host: localhost",
                 "Content-Type: application/json",
                 "Transfer-Encoding: chunked",
                 "",

@@ -109,9 +109,9 @@ def test_less_than_half_of_what_is_computed_is_padding(tmp_path: Path, monkeypat
     computed: list[int] = []
     run = Scorer._run
 
-    def count(self: Scorer, **inputs: np.ndarray) -> np.ndarray:
+    def count(self: Scorer, options: Any, **inputs: np.ndarray) -> np.ndarray:
         computed.append(inputs["mask"].size)
-        return run(self, **inputs)
+        return run(self, options, **inputs)
 
     monkeypatch.setattr(Scorer, "_run", count)
     np.testing.assert_allclose(scorer.score(rows, offsets), rows @ weights_of(), rtol=1e-4, atol=1e-5)
@@ -128,9 +128,9 @@ def test_many_candidates_are_scored_in_parts_that_keep_queries_whole(
     computed: list[int] = []
     run = Scorer._run
 
-    def count(self: Scorer, **inputs: np.ndarray) -> np.ndarray:
+    def count(self: Scorer, options: Any, **inputs: np.ndarray) -> np.ndarray:
         computed.append(int(np.prod(inputs["features"].shape[:-1])))
-        return run(self, **inputs)
+        return run(self, options, **inputs)
 
     monkeypatch.setattr(Scorer, "_run", count)
     monkeypatch.setattr("ultr.scoring.scorer.AT_ONCE", 10)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.serving.ranker_file import NAMES, write_ranker
 
+from ultr.serving import logs
+
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,6 +26,7 @@ def mixed_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _logs_as_they_were() -> Iterator[None]:
     """A service configures them for its process."""
     yield
+    logs.close()
     for name in ("ultr.serving", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate, logger.level = [], True, logging.NOTSET

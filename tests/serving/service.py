@@ -20,7 +20,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
+from ultr.serving import logs
 from ultr.serving.app import build_app
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.service import Service
@@ -41,7 +43,7 @@ class Client:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, path, **options)
 
         return asyncio.run(ask())
@@ -123,10 +125,20 @@ class Running:
 @contextmanager
 def running(model: Path, *options: object, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
     """`ultr serve` on a free port; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "ultr", "serve", str(model), "--port", "0", *map(str, options)]
+    command = ["-m", "ultr", "serve", str(model), "--port", "0", *map(str, options)]
+    with running_python(*command, environment=environment) as service:
+        yield service
+
+
+@contextmanager
+def running_python(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """A Python that runs a service; killed at the end if it still runs."""
     paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **(environment or {})}
+        [sys.executable, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths, **(environment or {})},
     ) as process:
         service = Running(process)
         service.start_reading()
@@ -146,6 +158,12 @@ def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
             name, _, value = line.decode().partition(":")
             headers[name.lower()] = value.strip()
         return status, headers, json.loads(stream.read(int(headers["content-length"])))
+
+
+def read_log(captured: pytest.CaptureFixture[str]) -> str:
+    """What a service in this process has written to stderr; it writes no more."""
+    logs.close()
+    return captured.readouterr().err
 
 
 def error_of(answer: httpx.Response) -> str:

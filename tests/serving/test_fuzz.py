@@ -132,7 +132,8 @@ def test_the_service_does_what_its_specification_says(
     limits = RequestLimits(queries=3, candidates=4, all_candidates=12)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     asks_for = model if missing == "refuse" else mixed_model
-    with client(asks_for, ServiceSettings(token=token, missing=missing, limits=limits)) as asked:
+    settings_ = ServiceSettings(token=token, missing=missing, limits=limits, allowed_hosts=("testserver",))
+    with client(asks_for, settings_) as asked:
         schema = schemathesis.openapi.from_dict(asked.get("/openapi.json", headers=headers).json())
         schema.app = asked.app
         seen: set[str] = set()

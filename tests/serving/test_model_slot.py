@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from tests.serving.ranker_file import weights_of, write_ranker
-from tests.serving.service import PATIENCE, client, running
+from tests.serving.service import PATIENCE, client, read_log, running
 
 from ultr.errors import ModelFileError
 from ultr.serving import logs
@@ -32,7 +32,7 @@ def test_another_file_takes_the_place_of_the_first(file: Path) -> None:
     slot = ModelSlot(file)
     first = slot.current
     write_ranker(file, seed=1)
-    assert slot.reload() == "new"
+    assert slot.put(slot.read()) == "new"
     assert slot.current.scorer.digest != first.scorer.digest
     rows = np.ones((2, 3), dtype=np.float32)
     np.testing.assert_allclose(slot.current.scorer.score(rows), rows @ weights_of(seed=1) + 1, rtol=1e-5)
@@ -43,7 +43,7 @@ def test_the_same_content_changes_nothing(file: Path) -> None:
     slot = ModelSlot(file)
     first = slot.current
     file.touch()
-    assert slot.reload() == "same"
+    assert slot.put(slot.read()) == "same"
     assert slot.current is first
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_serve_leaves_the_old_model(file: Path, tmp_path: Pat
         case "removed":
             file.unlink()
     with pytest.raises(ModelFileError):
-        slot.reload()
+        slot.put(slot.read())
     assert slot.current is first
 
 
@@ -79,7 +79,7 @@ def test_a_change_counts_once_it_has_settled(file: Path) -> None:
     file.write_bytes(whole)
     assert not slot.has_changed()
     assert slot.has_changed()
-    slot.reload()
+    slot.put(slot.read())
     assert not slot.has_changed()
 
 
@@ -88,13 +88,13 @@ def test_a_broken_file_is_tried_once(file: Path) -> None:
     file.write_bytes(b"broken")
     assert [slot.has_changed(), slot.has_changed()] == [False, True]
     with pytest.raises(ModelFileError):
-        slot.reload()
+        slot.put(slot.read())
     assert not slot.has_changed()
     file.unlink()
     assert [slot.has_changed(), slot.has_changed()] == [False, False]
 
 
-def test_a_failed_reload_is_told_and_the_service_goes_on(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_reload_is_told_and_the_service_goes_on(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     logs.configure("info")
     with client(file) as asked:
         file.write_bytes(b"broken")
@@ -102,13 +102,13 @@ def test_a_failed_reload_is_told_and_the_service_goes_on(file: Path, capsys: pyt
         assert asked.get("/ready").status_code == 200
         assert asked.post("/rank", json=REQUEST).status_code == 200
         assert 'ultr_reloads_total{result="failed"} 1.0' in asked.get("/metrics").text
-    line = json.loads(capsys.readouterr().err.splitlines()[0])
+    line = json.loads(read_log(capfd).splitlines()[0])
     assert line["event"] == "reload failed"
     assert line["level"] == "error"
     assert "is damaged or not an ONNX model" in line["problem"]
 
 
-def test_a_model_with_other_features_is_told_by_their_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_with_other_features_is_told_by_their_names(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     logs.configure("info")
     with client(file) as asked:
         write_ranker(file, ["bm25", "price"])
@@ -118,7 +118,7 @@ def test_a_model_with_other_features_is_told_by_their_names(file: Path, capsys: 
         assert [line.partition('digest="')[2][:32] for line in shown] == [new]
         assert "has 3 features, the model knows 2" in asked.post("/rank", json=REQUEST).json()["error"]
         assert asked.get("/openapi.json").text.count('"price"')
-    line = json.loads(capsys.readouterr().err.splitlines()[0])
+    line = json.loads(read_log(capfd).splitlines()[0])
     assert line["feature_names"] == ["bm25", "price"]
 
 

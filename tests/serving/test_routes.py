@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -12,12 +13,13 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.serving.ranker_file import NAMES
-from tests.serving.service import Client, client, error_of
+from tests.serving.service import Client, client, error_of, read_log
 
 from ultr.errors import DataError, OptionError
 from ultr.serving import logs, ranking
 from ultr.serving import service as service_module
 from ultr.serving.app import build_app
+from ultr.serving.body import SMALL
 from ultr.serving.limits import RequestLimits
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.service import Service
@@ -64,10 +66,10 @@ def test_every_example_of_the_specification_works(service: Client) -> None:
 
 
 def test_every_refusal_is_in_the_specification(service: Client, guarded: Client) -> None:
-    known = {"200", "400", "405", "408", "413", "415", "422", "429", "503"}
+    known = {"200", "400", "405", "408", "413", "415", "421", "422", "429", "503"}
     assert set(service.get("/openapi.json").json()["paths"]["/rank"]["post"]["responses"]) == known
     paths = guarded.get("/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"}).json()["paths"]
-    assert set(paths["/rank"]["post"]["responses"]) == known | {"401"}
+    assert set(paths["/rank"]["post"]["responses"]) == (known | {"401"}) - {"421"}
     assert set(paths["/ready"]["get"]["responses"]) == {"200", "405", "503"}
 
 
@@ -198,7 +200,7 @@ def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monke
 
     async def run() -> tuple[list[httpx.Response], httpx.Response]:
         transport = httpx.ASGITransport(build_app(service))
-        async with httpx.AsyncClient(transport=transport, base_url="http://service") as asked:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as asked:
             begun = [asyncio.create_task(asked.post("/rank", json=REQUEST)) for _ in range(5)]
             finished: set[asyncio.Task[httpx.Response]] = set()
             while len(finished) < 2:
@@ -215,18 +217,22 @@ def test_requests_beyond_those_at_once_are_told_to_come_again(model: Path, monke
 
 def test_bodies_share_a_limit_that_is_given_back(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = _held(monkeypatch)
-    size = len(httpx.Request("POST", "http://service", json=REQUEST).content)
+    large = json.dumps(REQUEST).encode() + b" " * SMALL
+    size, headers = len(large), {"Content-Type": "application/json"}
     with client(model, ServiceSettings(limits=RequestLimits(all_body_bytes=2 * size), threads=3)) as asked:
 
         async def run() -> list[httpx.Response]:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(asked.app), base_url="http://service") as client:
-                begun = [asyncio.create_task(client.post("/rank", json=REQUEST)) for _ in range(3)]
+            async with httpx.AsyncClient(
+                transport=httpx.ASGITransport(asked.app), base_url="http://localhost"
+            ) as client:
+                begun = [asyncio.create_task(client.post("/rank", content=large, headers=headers)) for _ in range(3)]
                 await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+                begun += [asyncio.create_task(client.post("/rank", json=REQUEST)) for _ in range(3)]
                 go_on.set()
                 return [await task for task in begun]
 
         answers = asyncio.run(run())
-        assert sorted(answer.status_code for answer in answers) == [200, 200, 429]
+        assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 200, 200, 429]
         assert "too many large requests" in error_of(max(answers, key=lambda answer: answer.status_code))
         assert asked.service.bodies.held == 0
         assert asked.post("/rank", content=b"{", headers={"Content-Type": "application/json"}).status_code == 400
@@ -243,8 +249,66 @@ def test_an_answer_that_takes_too_long_is_given_up(model: Path, monkeypatch: pyt
     assert "no answer within 0.05 seconds" in error_of(answer)
 
 
+def test_it_is_not_ready_while_every_thread_works_on_what_was_given_up(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = _held(monkeypatch)
+    with client(model, ServiceSettings(limits=RequestLimits(score_seconds=0.05), threads=2)) as service:
+        for stuck, ready in ((1, 200), (2, 503)):
+            assert service.post("/rank", json=REQUEST).status_code == 429
+            assert counted(service, "ultr_stuck_threads") == stuck
+            assert service.get("/ready").status_code == ready
+        assert "given up" in error_of(service.get("/ready"))
+        assert service.get("/health").status_code == 200
+        assert not service.service.close(), "threads are left behind"
+        go_on.set()
+        assert service.service.close()
+        assert service.get("/ready").status_code == 200
+
+
+def test_a_request_by_another_name_is_refused_unless_there_is_a_token(service: Client, guarded: Client) -> None:
+    for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:80", "[::1]:8000", "[::1]"):
+        assert service.get("/model", headers={"Host": host}).status_code == 200, host
+    for host in ("attacker.example", "localhost.attacker.example", "[::2]", "[", "", "127.0.0.1@attacker.example:80"):
+        answer = service.get("/model", headers={"Host": host})
+        assert answer.status_code == 421, host
+        assert "--allow-host" in error_of(answer)
+    assert service.get("/health", headers=[("Host", "localhost"), ("Host", "attacker.example")]).status_code == 421
+    headers = {"Host": "attacker.example", "Authorization": f"Bearer {TOKEN}"}
+    assert guarded.get("/model", headers=headers).status_code == 200
+
+
+def test_names_can_be_added(model: Path) -> None:
+    with client(model, ServiceSettings(host="127.0.0.2", allowed_hosts=("Ranker.example", "[fd00::1]"))) as service:
+        for host in ("ranker.example:443", "127.0.0.2:8000", "[fd00::1]:8000", "localhost"):
+            assert service.get("/model", headers={"Host": host}).status_code == 200, host
+        assert service.get("/model", headers={"Host": "other.example"}).status_code == 421
+    assert ServiceSettings(token=TOKEN).hosts is None
+    assert ServiceSettings(open_without_token=True).hosts is None
+
+
+def test_lines_that_cannot_be_written_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is a pipe that nobody reads until the end."""
+    reader, writer = os.pipe()
+    monkeypatch.setattr(logs, "_STDERR", writer)
+    monkeypatch.setattr(logs, "_MOST_WAITING", 5)
+    dropped: list[int] = []
+    logs.configure("info", dropped=lambda: dropped.append(1))
+    most = 200_000 // 200
+    for number in range(most):
+        logs.write("x" * 200, number=number)
+    assert 0 < len(dropped) < most
+    with os.fdopen(reader) as stream:
+        lines = 0
+        while lines + len(dropped) < most:
+            assert json.loads(stream.readline())["event"] == "x" * 200
+            lines += 1
+    logs.close()
+    os.close(writer)
+
+
 def test_a_fault_of_the_service_has_the_same_shape_and_tells_nothing(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
@@ -255,7 +319,7 @@ def test_a_fault_of_the_service_has_the_same_shape_and_tells_nothing(
         answer = service.post("/rank", json=REQUEST)
     assert answer.status_code == 500
     assert "secret" not in error_of(answer)
-    log = capsys.readouterr().err
+    log = read_log(capfd)
     assert "secret" not in log
     fault, request = map(json.loads, log.splitlines())
     assert (fault["event"], fault["exception"]) == ("error", "RuntimeError")

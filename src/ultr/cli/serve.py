@@ -25,6 +25,10 @@ def serve(
         Path | None, typer.Option(help="File with the token that clients must send; or set ULTR_TOKEN.")
     ] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="Let other machines connect without a token.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Further name that requests may ask for (Host); without a token others are refused."),
+    ] = None,
     missing: Annotated[
         str,
         typer.Option(
@@ -86,6 +90,7 @@ def serve(
         port=port,
         token=token,
         open_without_token=no_token,
+        allowed_hosts=tuple(allow_host or ()),
         missing=missing,  # type: ignore[arg-type]
         threads=threads,
         watch_seconds=watch_seconds,

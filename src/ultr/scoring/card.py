@@ -18,6 +18,12 @@ FORMS: dict[Form, str] = {
     "documents": "features [documents, features] -> scores [documents]",
 }
 """Inputs and outputs of each form of graph."""
+INPUTS: dict[Form, dict[str, tuple[str, int]]] = {
+    "lists": {"features": ("tensor(float)", 3), "mask": ("tensor(bool)", 2)},
+    "flat": {"features": ("tensor(float)", 2), "offsets": ("tensor(int64)", 1)},
+    "documents": {"features": ("tensor(float)", 2)},
+}
+"""The type and the number of dimensions of each input, in the runtime's words."""
 
 
 class Card(BaseModel):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -13,13 +16,16 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.categories import category_columns
 from ultr.errors import DataError, ModelFileError
-from ultr.scoring.card import KEY, Card
+from ultr.scoring.card import INPUTS, KEY, Card
+from ultr.scoring.external_data import has_external_data
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, RunOptions
 
 AT_ONCE = 2**14
 """More candidates go through the graph in several parts, cut between queries: it is as fast, and memory stays small."""
+TRIAL_SECONDS = 10.0
+"""Time for a graph to score three typical candidates when it is loaded."""
 
 
 class Scorer:
@@ -28,11 +34,12 @@ class Scorer:
     It can be used by several threads at once.
     """
 
-    def __init__(self, session: InferenceSession, card: Card, digest: str) -> None:
+    def __init__(self, session: InferenceSession, card: Card, digest: str, *, file: object = "the model") -> None:
         self._session = session
         self.card = card
         self.digest = digest
         """Digest of the file: the same for the same bytes."""
+        self.file = file
 
     @cached_property
     def codes(self) -> dict[int, dict[str, int]]:
@@ -41,7 +48,7 @@ class Scorer:
         return {column: {value: code for code, value in enumerate(values)} for column, values in columns.items()}
 
     @classmethod
-    def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
+    def load(cls, path: str | Path, *, threads: int | None = None, seconds: float = TRIAL_SECONDS) -> Self:
         """The ranker of a file that `ultr export` wrote, run by this many threads (by default one a core)."""
         file = Path(path)
         if file.is_dir():
@@ -50,35 +57,56 @@ class Scorer:
             content = file.read_bytes()
         except OSError as error:
             raise ModelFileError(f"cannot read {path}: {error.strerror}; give a file of `ultr export`") from error
-        return cls.of_bytes(content, file=path, threads=threads)
+        return cls.of_bytes(content, file=path, threads=threads, seconds=seconds)
 
     @classmethod
-    def of_bytes(cls, content: bytes, *, file: object = "the model", threads: int | None = None) -> Self:
-        """The ranker in the content of a file, which messages call `file`."""
-        from onnxruntime import InferenceSession, SessionOptions
+    def of_bytes(
+        cls,
+        content: bytes,
+        *,
+        file: object = "the model",
+        threads: int | None = None,
+        seconds: float = TRIAL_SECONDS,
+    ) -> Self:
+        """The ranker in the content of a file, which messages call `file`.
 
-        options = SessionOptions()
-        options.intra_op_num_threads = threads or 0
-        options.log_severity_level = 4
-        try:
-            session = InferenceSession(content, sess_options=options, providers=["CPUExecutionProvider"])
-        # onnxruntime has an exception of its own for each way to fail, and no common one.
-        except Exception as error:
-            raise ModelFileError(f"{file} is damaged or not an ONNX model; export the model again") from error
+        It must have scored typical candidates within these seconds; a file that cannot is a `ModelFileError`.
+        """
+        session = _session(content, file=file, threads=threads)
         text = session.get_modelmeta().custom_metadata_map.get(KEY)
         if text is None:
             raise ModelFileError(f"{file} is an ONNX model, but not one that `ultr export` wrote")
         card = Card.parse(text, file=file)
-        width = session.get_inputs()[0].shape[-1]
-        if width != len(card.feature_names):
-            raise ModelFileError(f"{file} takes {width} features and names {len(card.feature_names)}; export it again")
-        return cls(session, card, blake2b(content, digest_size=16).hexdigest())
+        _check_signature(session, card, file=file)
+        scorer = cls(session, card, blake2b(content, digest_size=16).hexdigest(), file=file)
+        scorer._try_out(seconds)
+        return scorer
 
-    def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
+    def _try_out(self, seconds: float) -> None:
+        """Score two queries of typical candidates; a `ModelFileError` if that fails, or takes longer than this."""
+        from onnxruntime import RunOptions
+
+        run = RunOptions()
+        typical = np.tile(np.array(self.card.typical, dtype=np.float32), (3, 1))
+        with _after(seconds, lambda: setattr(run, "terminate", True)):
+            try:
+                scores = self.score(typical, np.array([0, 2, 3]), run=run)
+            except ModelFileError as error:
+                if run.terminate:
+                    raise ModelFileError(
+                        f"{self.file} did not score three candidates within {seconds:g} seconds; export the model again"
+                    ) from error
+                raise
+        if not np.isfinite(scores).all():
+            raise ModelFileError(f"{self.file} has no finite scores for typical candidates; export the model again")
+
+    def score(self, features: Floats, offsets: Integers | None = None, *, run: RunOptions | None = None) -> Floats:
         """Scores of candidates, higher is better; without offsets they are the candidates of one query.
 
         A missing feature (NaN) counts as its typical value in the training data, with an indicator if it was missing
         often enough there; trees send it where they learned to. Categories are given as codes (`codes`).
+
+        Another thread can end it by `run.terminate = True`; that, and a graph that fails, is a `ModelFileError`.
         """
         matrix = np.ascontiguousarray(features, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.card.feature_names):
@@ -96,14 +124,14 @@ class Scorer:
                 some, offsets = matrix[span.rows], ragged.from_lengths(span.lengths)
                 match self.card.form:
                     case "documents":
-                        scores[span.rows] = self._run(features=some)
+                        scores[span.rows] = self._run(run, features=some)
                     case "flat":
-                        scores[span.rows] = self._run(features=some, offsets=offsets)
+                        scores[span.rows] = self._run(run, features=some, offsets=offsets)
                     case "lists":
-                        scores[span.rows] = self._score_padded(some, offsets)
+                        scores[span.rows] = self._score_padded(run, some, offsets)
         return scores
 
-    def _score_padded(self, matrix: Floats, offsets: Integers) -> Floats:
+    def _score_padded(self, run: RunOptions | None, matrix: Floats, offsets: Integers) -> Floats:
         """The scores of a graph that takes padded lists.
 
         Lists of similar length go through it together, so that less than half of what it computes is padding: one long
@@ -111,25 +139,82 @@ class Scorer:
         """
         lengths = np.diff(offsets)
         if len(lengths) == 1:
-            return self._score_block(matrix, offsets)
+            return self._score_block(run, matrix, offsets)
         scores = np.empty(len(matrix), dtype=np.float32)
         doublings = np.frexp(lengths)[1]
         for doubling in np.unique(doublings[lengths > 0]):
             lists = np.flatnonzero(doublings == doubling)
             rows = ragged.rows_of(lists, offsets)
-            scores[rows] = self._score_block(matrix[rows], ragged.from_lengths(lengths[lists]))
+            scores[rows] = self._score_block(run, matrix[rows], ragged.from_lengths(lengths[lists]))
         return scores
 
-    def _score_block(self, matrix: Floats, offsets: Integers) -> Floats:
+    def _score_block(self, run: RunOptions | None, matrix: Floats, offsets: Integers) -> Floats:
         mask = ragged.mask(offsets, width=int(np.diff(offsets).max()))
         if mask.all():
             padded = matrix.reshape(*mask.shape, -1)
         else:
             padded = np.zeros((*mask.shape, matrix.shape[1]), dtype=np.float32)
             padded[mask] = matrix
-        scores: Floats = self._run(features=padded, mask=mask)[mask]
+        scores: Floats = self._run(run, features=padded, mask=mask)[mask]
         return scores
 
-    def _run(self, **inputs: np.ndarray) -> Floats:
-        (scores,) = self._session.run(None, inputs)
+    def _run(self, run: RunOptions | None, **inputs: np.ndarray) -> Floats:
+        wanted = inputs["features"].shape[:-1]
+        try:
+            (scores,) = self._session.run(None, inputs, run)
+        # onnxruntime has an exception of its own for each way to fail, and no common one.
+        except Exception as error:
+            raise ModelFileError(f"{self.file} cannot score these candidates; export the model again") from error
+        if scores.shape != wanted:
+            raise ModelFileError(
+                f"{self.file} gives scores of shape {scores.shape} to candidates of shape {wanted}; export it again"
+            )
         return np.asarray(scores)
+
+
+def _session(content: bytes, *, file: object, threads: int | None) -> InferenceSession:
+    """A session of the runtime; a file that is no ONNX model, or not all of one, is a `ModelFileError`."""
+    from onnxruntime import InferenceSession, SessionOptions
+
+    damaged = f"{file} is damaged or not an ONNX model; export the model again"
+    try:
+        is_elsewhere = has_external_data(content)
+    except ValueError as error:
+        raise ModelFileError(damaged) from error
+    if is_elsewhere:
+        raise ModelFileError(f"{file} has weights in other files, which are not read; export it again, into one file")
+    options = SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.load_model_format", "ONNX")
+    try:
+        # What is constant would be computed while loading, which cannot be stopped; the first scores can.
+        return InferenceSession(
+            content, sess_options=options, providers=["CPUExecutionProvider"], disabled_optimizers=["ConstantFolding"]
+        )
+    except Exception as error:
+        raise ModelFileError(damaged) from error
+
+
+def _check_signature(session: InferenceSession, card: Card, *, file: object) -> None:
+    """Raise a `ModelFileError` unless the graph has the inputs and the one output of its form."""
+    wanted = INPUTS[card.form]
+    inputs = {each.name: (each.type, len(each.shape)) for each in session.get_inputs()}
+    outputs = [(each.type, len(each.shape)) for each in session.get_outputs()]
+    if inputs != wanted or outputs != [("tensor(float)", wanted["features"][1] - 1)]:
+        raise ModelFileError(f"{file} has other inputs or outputs than its form ({card.form}) has; export it again")
+    width = next(each.shape[-1] for each in session.get_inputs() if each.name == "features")
+    if width != len(card.feature_names):
+        raise ModelFileError(f"{file} takes {width} features and names {len(card.feature_names)}; export it again")
+
+
+@contextmanager
+def _after(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Act if what is inside takes longer than this."""
+    timer = Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

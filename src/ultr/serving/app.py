@@ -92,9 +92,12 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/ready", summary="May requests be sent?", response_model=StatusAnswer, responses=refusals["/ready"])
     async def ready() -> Response:
-        """For a balancer: no while the service is shutting down."""
+        """For a balancer: no while the service is shutting down, or no thread of it is free for long."""
         if service.closing:
             raise Refusal(503, "closing", "the service is shutting down; ask another one", headers={"Retry-After": "5"})
+        if service.stuck >= settings.cores:
+            error = "every thread works on a request that was given up; ask another service, and restart this one"
+            raise Refusal(503, "stuck", error, headers={"Retry-After": "5"})
         return _json(to_json(StatusAnswer(status="ready")))
 
     @app.get("/metrics", summary="Counters", response_class=PlainTextResponse, responses=refusals["/metrics"])

@@ -139,7 +139,7 @@ def _fault(features: Any, rules: FeatureRules) -> Fault | None:
     """The first thing that is wrong with the features of a candidate; None if all is well."""
     names = rules.names
     if isinstance(features, dict):
-        unknown = next((name for name in features if name not in set(names)), None)
+        unknown = next((name for name in features if name not in rules.known), None)
         if unknown is not None:
             near = get_close_matches(unknown[:_SHOWN], names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "GET /model lists the features"

@@ -8,6 +8,7 @@ import logging
 import time
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,6 +30,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
         self.service = service
+        self._hosts = service.settings.hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -50,6 +52,7 @@ class Gate:
 
     async def _answer(self, exchange: Exchange) -> None:
         try:
+            self._check_host(exchange)
             self._check_token(exchange)
             await self.app(exchange.scope, exchange.receive, exchange.send)
         except Refusal as refusal:
@@ -59,6 +62,17 @@ class Gate:
         except Exception as error:
             logs.write("error", level=logging.ERROR, error=error, request=exchange.id, route=exchange.route)
             await exchange.refuse(Refusal(500, "error", f"the service failed; its log says more at {exchange.id}"))
+
+    def _check_host(self, exchange: Exchange) -> None:
+        """Refuse a request for another service. None of a browser lacks the header."""
+        for value in exchange.headers.getlist("host") if self._hosts is not None else ():
+            try:
+                known = urlsplit(f"//{value}").hostname in (self._hosts or ())
+            except ValueError:
+                known = False
+            if not known:
+                error = "this service has another name; ask it as localhost, or start it with --allow-host NAME"
+                raise Refusal(421, "host", error)
 
     def _check_token(self, exchange: Exchange) -> None:
         token = self.service.settings.token

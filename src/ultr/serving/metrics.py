@@ -28,6 +28,10 @@ class Metrics:
         self.reloads = Counter("ultr_reloads", said, ["result"], registry=registry)
         name, said = "ultr_model_loaded_timestamp_seconds", "When the model that answers was loaded."
         self.model = Gauge(name, said, ["digest", "method"], registry=registry)
+        said = "Threads that still work on requests which were given up."
+        self.stuck = Gauge("ultr_stuck_threads", said, registry=registry)
+        said = "Lines of the log that could not be written."
+        self.dropped = Counter("ultr_log_lines_dropped", said, registry=registry)
         for result in ("new", "same", "failed"):
             self.reloads.labels(result)
 

@@ -31,12 +31,16 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._request_bytes = 0
         self._most_bytes = max(_FLOOD_BYTES, _FRAMING * limits.body_bytes)
+        self._waits_since: float | None = None
+        """Since when the client is to send or to read something; None while it is to wait."""
+        self._was_answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: it must send the headers of a request soon."""
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
-            self._refuse(try_later("connections", f"{self._limits.connections} connections are open"))
+        self._waits_since = self.loop.time()
+        if len(self.connections) > self._limits.connections and not self._make_room():
+            self._refuse(self._too_many())
         else:
             self._await_head()
 
@@ -56,8 +60,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._request_bytes += len(data)
         self._head_bytes += len(data) if is_head and self._is_between_requests() else 0
         if self._head_bytes > self._limits.header_bytes:
-            error = f"the headers have more than {self._limits.header_bytes} bytes; send fewer"
-            self._refuse(Refusal(431, "header_bytes", error))
+            self._refuse_long_head()
         elif self._request_bytes > self._most_bytes:
             # A body that was refused and still goes on, or one that is nearly all framing.
             self._metrics.refused.labels("flood").inc()
@@ -72,14 +75,24 @@ class GuardedProtocol(HttpToolsProtocol):
         """The app takes over, and with it the time limit on the body."""
         self._stop("head")
         self._head_bytes = 0
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self._limits.header_bytes:
+            self._refuse_long_head()
+            # The parser stops, and nothing is answered to what has been refused.
+            raise ValueError
         super().on_headers_complete()
         if len(self.pipeline) > _PIPELINED:
             # uvicorn would queue them without end.
             self._metrics.refused.labels("pipelined").inc()
             self.transport.abort()
 
+    def on_message_complete(self) -> None:
+        """The request has arrived."""
+        self._waits_since = None
+        super().on_message_complete()
+
     def on_response_complete(self) -> None:
         """The answer is written, though perhaps not yet sent."""
+        self._waits_since, self._was_answered = self.loop.time(), True
         super().on_response_complete()
         if self.transport.is_closing():
             self._cut_later()
@@ -87,12 +100,15 @@ class GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """The client does not read as fast as it is written to."""
         super().pause_writing()
+        self._waits_since = self.loop.time()
         if "write" not in self._timers:
             self._timers["write"] = self._cut_later()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._stop("write")
+        if not self._is_between_requests():
+            self._waits_since = None
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -112,6 +128,37 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._timers["head"] = self.loop.call_later(self._limits.header_seconds, self._refuse_slow_head)
+
+    def _make_room(self) -> bool:
+        """Close the connection whose client is waited for the longest, first of those that never got an answer.
+
+        False if none is waited for.
+        """
+        waiting = [
+            (each._was_answered, each._waits_since, number, each)
+            for number, each in enumerate(self.connections)
+            if isinstance(each, GuardedProtocol) and each is not self and each._waits_since is not None
+        ]
+        if not waiting:
+            return False
+        min(waiting)[-1]._give_way()
+        return True
+
+    def _give_way(self) -> None:
+        self._waits_since = None
+        between = self._is_between_requests()
+        if "head" not in self._timers if between else self.cycle.response_started:
+            self._metrics.refused.labels("connections").inc()
+            self.transport.abort()
+        else:
+            self._refuse(self._too_many())
+
+    def _too_many(self) -> Refusal:
+        return try_later("connections", f"{self._limits.connections} connections are open")
+
+    def _refuse_long_head(self) -> None:
+        error = f"the headers have more than {self._limits.header_bytes} bytes; send fewer"
+        self._refuse(Refusal(431, "header_bytes", error))
 
     def _refuse_slow_head(self) -> None:
         error = f"no complete headers within {self._limits.header_seconds:g} seconds; send them faster"

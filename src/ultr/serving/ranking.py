@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -15,8 +15,12 @@ from ultr.arrays import Floats
 from ultr.scoring import Scorer
 from ultr.serving.features import FeatureRules, Missing, refusal
 from ultr.serving.limits import RequestLimits
+from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
+
+if TYPE_CHECKING:
+    from onnxruntime import RunOptions
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,16 @@ class RankResponse:
     """Values of categorical features that were never seen in training."""
 
 
-def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing = "as-trained") -> RankResponse:
-    """The answer to a request; one that cannot be answered is a `Refusal`."""
+def rank(
+    body: bytes,
+    scorer: Scorer,
+    *,
+    limits: RequestLimits,
+    missing: Missing = "as-trained",
+    run: RunOptions | None = None,
+) -> RankResponse:
+    """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
+    check_parts(body, limits, features=len(scorer.card.feature_names))
     queries = _parse(body).queries
     sizes = [len(query.candidates) for query in queries]
     _check_sizes(sizes, limits)
@@ -40,7 +52,7 @@ def rank(body: bytes, scorer: Scorer, *, limits: RequestLimits, missing: Missing
     features = rules.matrix(queries)
     _check_keys(body, queries, rules)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    scores = scorer.score(features, offsets)
+    scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
     answers = [
         _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
@@ -96,7 +108,7 @@ def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> N
     """Refuse an object with the same key twice, of which parsers keep the last without a word.
 
     Each key has a colon, and the parsed request tells how many keys and other colons there should be. If the body has
-    not as many, it is parsed once more by a parser that looks at every key but takes ten times as long.
+    more, plain or escaped, it is parsed once more by a parser that looks at every key but takes ten times as long.
     """
     texts: list[str] = []
     keys = 1
@@ -111,7 +123,9 @@ def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> N
                 texts.extend(candidate.features)
             if rules.codes:
                 texts.extend(rules.texts_of(candidate.features))
-    if body.count(b":") != keys + "".join(texts).count(":"):
+    # A backslash before an escape makes it no colon, which only adds to the left side: nothing cancels out.
+    colons = body.count(b":") + body.count(rb"\u003a") + body.count(rb"\u003A")
+    if colons != keys + "".join(texts).count(":"):
         json.loads(body.decode(), object_pairs_hook=_without_twins)
 
 

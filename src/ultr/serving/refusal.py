@@ -25,7 +25,7 @@ class Refusal(Exception):  # noqa: N818
         self.status = status
         self.reason = reason
         """One word for the metrics; the sentence may quote the request and is told to the client alone."""
-        self.problem = Problem(error=error, where=where or Where())
+        self.problem = Problem(error=_in_one_line(error), where=where or Where())
         self.headers = dict(headers or {})
 
     def content(self) -> bytes:
@@ -35,6 +35,11 @@ class Refusal(Exception):  # noqa: N818
     def all_headers(self) -> dict[str, str]:
         """The headers of an answer that nobody else writes."""
         return {"content-type": "application/json", "content-length": str(len(self.content())), **self.headers}
+
+
+def _in_one_line(sentence: str) -> str:
+    """A sentence whose line breaks and control characters, which a request put there, are escaped."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in sentence)
 
 
 def try_later(reason: str, error: str) -> Refusal:

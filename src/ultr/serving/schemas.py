@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, SkipValidation, StrictStr
 
 from ultr.scoring import Card
 
@@ -44,13 +44,13 @@ class Query(Message):
     """Candidates that compete for the same places."""
 
     id: Id | None = None
-    candidates: list[Candidate]
+    candidates: Annotated[list[Candidate], FailFast()]
 
 
 class RankRequest(Message):
     """One query or several."""
 
-    queries: list[Query] = Field(min_length=1)
+    queries: Annotated[list[Query], FailFast()] = Field(min_length=1)
 
 
 class Ranked(Message):

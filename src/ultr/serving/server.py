@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import socket
 import sys
@@ -23,16 +25,29 @@ from ultr.serving.settings import ServiceSettings
 _SWITCH_SECONDS = 0.0005
 """Wait of the event loop behind a thread that parses; Python's own 5 ms is as long as a whole answer takes."""
 
+_ACCEPTS = 16
+"""Listening sockets, all the same one: uvloop accepts one connection of each in a turn of its loop, which is too few if
+clients are thrown out and come again by the hundreds."""
+_TRIAL_SECONDS = 1.0
+"""Time for a new model to score typical candidates, at least: its first scores take the longest."""
+
 
 def serve(model: Path, settings: ServiceSettings) -> None:
     """Serve a model until told to stop (SIGTERM, SIGINT)."""
     listener = listen(settings)
     with listener:
-        service = Service(ModelSlot(model), settings)
-        logs.configure(settings.log_level)
+        service = Service(ModelSlot(model, seconds=max(settings.limits.score_seconds, _TRIAL_SECONDS)), settings)
+        logs.configure(settings.log_level, dropped=service.metrics.dropped.inc)
         sys.setswitchinterval(_SWITCH_SECONDS)
-        _Server(service).run(sockets=[listener])
-    logs.write("stopped")
+        _Server(service).run(sockets=[listener, *(listener.dup() for _ in range(_ACCEPTS - 1))])
+    if service.close():
+        logs.write("stopped")
+        logs.close()
+        return
+    logs.write("stopped", level=logging.ERROR, problem="threads that did not end were left behind")
+    logs.close()
+    # Python itself would wait for them.
+    os._exit(1)
 
 
 def listen(settings: ServiceSettings) -> socket.socket:

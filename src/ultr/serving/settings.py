@@ -15,6 +15,7 @@ from ultr.serving.limits import RequestLimits
 
 TOKEN_VARIABLE = "ULTR_TOKEN"
 SHORTEST_TOKEN = 16
+MOST_THREADS = 1024
 LOG_LEVELS = ("debug", "info", "warning")
 
 
@@ -29,6 +30,8 @@ class ServiceSettings:
     """Token that clients must send; without it everybody is let in."""
     open_without_token: bool = False
     """Let other machines connect though there is no token."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names that a request may call the service by."""
     threads: int = 0
     """Requests that are scored side by side; 0 takes one per core."""
     missing: Missing = "as-trained"
@@ -45,7 +48,8 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         if not 0 <= checks.integer("port", self.port, at_least=0) < 2**16:
             raise OptionError(f"port must be below 65536, got {self.port}")
-        checks.integer("threads", self.threads, at_least=0)
+        if checks.integer("threads", self.threads, at_least=0) > MOST_THREADS:
+            raise OptionError(f"threads must be at most {MOST_THREADS}, got {self.threads}")
         checks.one_of("missing", self.missing, MISSING)
         checks.one_of("log level", self.log_level, LOG_LEVELS)
         checks.not_negative("watch_seconds", self.watch_seconds)
@@ -65,6 +69,18 @@ class ServiceSettings:
         """Number of requests that are scored side by side."""
         mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         return self.threads or mine or 1
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """Names that requests may call the service by; None for all.
+
+        Without a token, a page of any site can have its own name resolved to this machine and then ask as if it came
+        from here; the browser tells the name that it was opened by.
+        """
+        if not self.allowed_hosts and (self.token is not None or self.open_without_token):
+            return None
+        names = ("localhost", "127.0.0.1", "::1", self.host, *self.allowed_hosts)
+        return frozenset(name.lower().strip("[]") for name in names)
 
     def check_exposure(self, address: str) -> None:
         """Raise an `OptionError` if other machines could connect without a token and nobody said that they may."""

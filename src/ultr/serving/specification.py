@@ -29,6 +29,8 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
     """Refusals of each route, by route and status."""
     limits = settings.limits
     everywhere = {405: "Another method than this."}
+    if settings.hosts is not None:
+        everywhere |= {421: "The header Host has another name than those of this service."}
     protected = {401: "No token, or a wrong one."} if settings.token is not None else {}
     rank = {
         400: "The body is not JSON.",
@@ -37,12 +39,12 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
         415: "Another type than application/json, or compressed.",
         422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature. "
         f"Or more than {limits.queries:,} queries, {limits.candidates:,} candidates in a query or "
-        f"{limits.all_candidates:,} candidates in all.",
+        f"{limits.all_candidates:,} candidates in all, or more values than they can have.",
         429: f"More than {limits.requests:,} requests or {limits.all_body_bytes:,} bytes at once, or no answer within "
         f"{limits.score_seconds:g} seconds; Retry-After says when to try again.",
         503: "The service was stopped before the answer was ready.",
     }
-    ready = {503: "The service is shutting down."}
+    ready = {503: "The service is shutting down, or every thread works on a request that was given up."}
     by_route: dict[str, dict[int, str]] = {
         "/rank": protected | rank | everywhere,
         "/model": protected | everywhere,
