@@ -9,14 +9,14 @@ from ultr.methods.shrinkage import Shrinkage
 
 
 def _products(*, beta: float, correction: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Products of the scores of all queries, both halves and raw clicks; and of each of them with the truth.
+    """Products of the scores of raw clicks, all queries and both halves; and of each of them with the truth.
 
     Raw clicks a have variance 1, the truth is u = beta a + c, a half is u + e, and the fit on all queries has the mean
     of the halves' noise.
     """
     # Independent parts: a, c, e1, e2.
     parts = np.diag([1.0, correction, noise, noise])
-    made_of = np.array([[beta, 1, 0.5, 0.5], [beta, 1, 1, 0], [beta, 1, 0, 1], [1, 0, 0, 0]])
+    made_of = np.array([[1, 0, 0, 0], [beta, 1, 0.5, 0.5], [beta, 1, 1, 0], [beta, 1, 0, 1]])
     truth = np.array([beta, 1, 0, 0])
     return made_of @ parts @ made_of.T, made_of @ parts @ truth
 
@@ -36,7 +36,7 @@ def test_scores_are_as_near_to_the_truth_as_the_better_of_raw_and_debiased_click
     found = Shrinkage.of(products)
     near = _correlation(np.array(found.weights), products, with_truth, truth)
     debiased, raw = (
-        _correlation(np.array(weights), products, with_truth, truth) for weights in ([1, 0, 0, 0], [0, 0, 0, 1])
+        _correlation(np.array(weights), products, with_truth, truth) for weights in ([0, 1, 0, 0], [1, 0, 0, 0])
     )
     assert near >= max(debiased, raw) - 0.002
     if correction >= 0.3 and 0.1 <= noise <= 10:
@@ -53,18 +53,18 @@ def test_the_kept_share_is_that_of_truth_in_the_correction() -> None:
 def test_without_noise_all_is_kept_and_raw_clicks_count_for_nothing() -> None:
     found = Shrinkage.of(_products(beta=0.5, correction=1.0, noise=1e-12)[0])
     assert found.kept == pytest.approx(1.0)
-    assert found.weights[3] == pytest.approx(0.0, abs=1e-9)
+    assert found.weights[0] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_halves_that_do_not_agree_leave_raw_clicks_alone() -> None:
     products = _products(beta=0.5, correction=1.0, noise=1.0)[0]
-    products[1, 2] = products[2, 1] = -0.5
-    assert Shrinkage.of(products).weights == (0.0, 0.0, 0.0, 1.0)
+    products[2, 3] = products[3, 2] = -0.5
+    assert Shrinkage.of(products).weights == (1.0, 0.0, 0.0, 0.0)
 
 
 def test_the_unit_of_a_fit_changes_nothing() -> None:
     products = _products(beta=0.5, correction=1.0, noise=1.0)[0]
-    unit = np.array([1.0, 3.0, 0.2, 50.0])
+    unit = np.array([50.0, 1.0, 3.0, 0.2])
     found, other = Shrinkage.of(products), Shrinkage.of(products * np.outer(unit, unit))
     assert other.kept == pytest.approx(found.kept)
     np.testing.assert_allclose(np.array(other.weights) * unit, found.weights)
@@ -73,4 +73,4 @@ def test_the_unit_of_a_fit_changes_nothing() -> None:
 def test_a_fit_that_scores_all_alike_has_no_weight() -> None:
     products = _products(beta=0.5, correction=1.0, noise=1.0)[0]
     products[2], products[:, 2] = 0.0, 0.0
-    assert Shrinkage.of(products).weights == (0.0, 0.0, 0.0, 1.0)
+    assert Shrinkage.of(products).weights == (1.0, 0.0, 0.0, 0.0)

@@ -33,8 +33,12 @@ from ultr.train.ranking_model import RankingModel
 from ultr.train.selection import chunks
 from ultr.train.stage import Models, Stage
 
-FITS = {"": "debiased", "first_": "first half", "second_": "second half", "raw_": "raw"}
-"""The fits by the prefix of their relevance models, and what their stages are called."""
+FITS = {"raw_": "raw", "": "debiased", "first_": "first half", "second_": "second half"}
+"""The fits by the prefix of their relevance models, and what their stages are called.
+
+Raw clicks come first, with the random numbers that `ClickBaseline` would draw: where nothing is kept of the correction,
+the ranker is the one of that method.
+"""
 MOST_LISTS = 20_000
 """Most lists that the agreement of the halves is measured on."""
 
@@ -50,7 +54,7 @@ class AutoObjective(Objective):
         self.fits = nn.ModuleList(fits)
         self.clicks_with = self._debiased.clicks_with
         self.ranks_with = tuple(prefix + name for prefix, fit in self._fits() for name in fit.ranks_with)
-        self.register_buffer("weights", torch.tensor([1.0, 0.0, 0.0, 0.0]))
+        self.register_buffer("weights", torch.tensor([0.0, 1.0, 0.0, 0.0]))
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The click logits of the debiased fit, [lists, width]."""
@@ -59,6 +63,11 @@ class AutoObjective(Objective):
     def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The neutral logits of the debiased fit, [lists, width]."""
         return self._debiased.neutral_logits(r, batch)
+
+    @property
+    def neutral_with(self) -> str:
+        """The relevance model of the debiased fit."""
+        return self._debiased.neutral_with
 
     def neutral_direction(self) -> Tensor:
         """The neutral direction of the debiased fit."""
@@ -77,9 +86,8 @@ class AutoObjective(Objective):
         return torch.stack([fit.combine(own, mask) for fit, own in self._with_outputs(r)], dim=-1)
 
     def direction(self, r: Tensor, mask: Tensor) -> Tensor:
-        """That of the debiased fit."""
-        fit, own = self._with_outputs(r)[0]
-        return fit.direction(own, mask)
+        """That of raw clicks, whose relevance model is the first."""
+        return self.directions(r, mask)[self.ranks_with[0]]
 
     def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """For each fit its own direction, times its weight."""
@@ -97,16 +105,16 @@ class AutoObjective(Objective):
 
     @property
     def _debiased(self) -> Objective:
-        return self._fits()[0][1]
+        return dict(self._fits())[""]
 
     def _fits(self) -> list[tuple[str, Objective]]:
         fits = [fit for fit in self.fits if isinstance(fit, Objective)]
         return list(zip(FITS, fits, strict=True))
 
     def _with_outputs(self, r: Tensor) -> list[tuple[Objective, Tensor]]:
-        """The objective of each fit with its own outputs; debiased fits have equally many, raw clicks have one."""
+        """The objective of each fit with its own outputs; raw clicks have one, debiased fits have equally many."""
         width = (r.shape[-1] - 1) // (len(FITS) - 1)
-        own = torch.split(r, [width] * (len(FITS) - 1) + [1], dim=-1)
+        own = torch.split(r, [1] + [width] * (len(FITS) - 1), dim=-1)
         return [(fit, outputs) for (_, fit), outputs in zip(self._fits(), own, strict=True)]
 
 
@@ -196,7 +204,7 @@ class Auto(Estimator[AutoObjective]):
         """The method of each fit by its prefix."""
         debiased = self._debiased()
         raw = ClickBaseline(relevance=self.relevance, seed=self.seed)
-        return dict(zip(FITS, [debiased, debiased, debiased, raw], strict=True))
+        return dict(zip(FITS, [raw, debiased, debiased, debiased], strict=True))
 
     def _debiased(self) -> Vectorization:
         return Vectorization(

@@ -19,11 +19,11 @@ class Shrinkage:
     kept: float
     """Share of the correction that is kept, from 0 (raw clicks alone) to 1 (debiased clicks alone)."""
     weights: tuple[float, ...]
-    """What the scores of the fits are multiplied by: the debiased ones of all queries and of each half, then raw."""
+    """Factors of the scores by raw clicks, then of the debiased ones of all queries and of each half."""
 
     @classmethod
     def of(cls, products: Doubles) -> Shrinkage:
-        """The shrinkage by the mean products of scores within lists, [4, 4]: all queries, each half, raw clicks.
+        """The shrinkage by the mean products of scores within lists, [4, 4]: raw clicks, all queries, each half.
 
         In units of each fit's own spread, let a be the score by raw clicks, v_1 and v_2 those of the halves and v the
         mean of all debiased ones. A debiased score is u + e with u what endless clicks would give and e noise, which is
@@ -35,16 +35,16 @@ class Shrinkage:
 
         the best linear prediction of u.
 
-        >>> halves_agree = np.array([[1, 0.9, 0.9, 0], [0.9, 1, 0.8, 0], [0.9, 0.8, 1, 0], [0, 0, 0, 1]])
+        >>> halves_agree = np.array([[1, 0, 0, 0], [0, 1, 0.9, 0.9], [0, 0.9, 1, 0.8], [0, 0.9, 0.8, 1]])
         >>> round(Shrinkage.of(halves_agree).kept, 2)
         0.89
         """
         found = correlations(products)
-        with_raw = found[:3, 3]
-        agreement = partial_correlation(float(found[1, 2]), float(with_raw[1]), float(with_raw[2]))
+        with_raw = found[0, 1:]
+        agreement = partial_correlation(float(found[2, 3]), float(with_raw[1]), float(with_raw[2]))
         kept = reliability_of_mean(agreement)
         if not kept:
-            return cls(agreement, 0.0, (0.0, 0.0, 0.0, 1.0))
+            return cls(agreement, 0.0, (1.0, 0.0, 0.0, 0.0))
         beta = max(float(with_raw.mean()), 0.0)
-        weights = inverse_spreads(products) * np.array([kept / 3, kept / 3, kept / 3, (1 - kept) * beta])
+        weights = inverse_spreads(products) * np.array([(1 - kept) * beta, kept / 3, kept / 3, kept / 3])
         return cls(agreement, kept, tuple(weights.tolist()))
