@@ -9,7 +9,7 @@ from ultr.data.click_log import ClickLog
 from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.errors import DataError
 
-LITTLE, CLEAR = 0.1, 0.25
+LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
 NOISY = 0.3
 """What debiasing changes is mostly noise if less than this share of it is reliable."""
