@@ -50,7 +50,7 @@ class VectorObjective(Objective):
     Outputs side by side are r(x), mu(x) and log sigma^2(x), each in R^d; where one network is enough, only its own.
     """
 
-    ranks_with: ClassVar[tuple[str, ...]] = (*RELEVANCE, *BASE)
+    ranks_with: tuple[str, ...] = (*RELEVANCE, *BASE)
     vectors_by: ClassVar[tuple[str, ...]] = RELEVANCE
     """The relevance model whose outputs are r(x)."""
     centre: Tensor

@@ -21,7 +21,7 @@ class Objective(nn.Module, ABC):
     at a time: r(x) for each document by itself, and what a list makes of it.
     """
 
-    ranks_with: ClassVar[tuple[str, ...]] = RELEVANCE
+    ranks_with: tuple[str, ...] = RELEVANCE
     """Relevance models whose outputs `combine` takes, side by side."""
     clicks_with: ClassVar[tuple[str, ...]] = RELEVANCE
     """Relevance models whose outputs `click_logits` takes."""

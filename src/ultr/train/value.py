@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
@@ -18,7 +16,7 @@ VALUE = "value"
 class ByValue(ScalarObjective):
     """Documents ranked by the model of their value."""
 
-    ranks_with: ClassVar[tuple[str, ...]] = (VALUE,)
+    ranks_with: tuple[str, ...] = (VALUE,)
 
 
 def value_stage(objective: Objective, steps: int) -> Stage:
