@@ -24,6 +24,7 @@ from ultr import checks
 from ultr.arrays import Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.log_checks import trusted
 from ultr.data.provenance import Lineage, Provenance
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError, OptionError
@@ -35,6 +36,7 @@ from ultr.metrics.agreement import kendall_tau
 from ultr.relevance.kinds import relevance_of
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.seeding import generator
 from ultr.train.bounded import LOGGED, Bounded, bounded_ranks
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.loop import LoopOptions, train
@@ -123,7 +125,7 @@ def make_safe(
     if not held_out.clicks.any():
         raise DataError("the held-out log has no click, so it cannot say what is safe; hold out more of the log")
     chosen_by = relevance or relevance_of(ranker.options["relevance"])
-    logged = _logged_order(ranker, log, held_out, chosen_by, seed=seed, observer=observer)
+    logged, agreement = _logged_order(ranker, _both(log, held_out), chosen_by, seed=seed, observer=observer)
     model = RankingModel({**ranker.model.by_name, LOGGED: logged}, ranker.model.objective).requires_grad_(False)
     curve = PositionCurve.of(log, ranker, propensities)
     found = Gains.of(model, _lists(ranker, held_out), held_out, curve.clipped, factors)
@@ -139,7 +141,7 @@ def make_safe(
             for factor, interval in zip(factors, intervals, strict=True)
         ],
         "over_shown": vars(shown),
-        "agreement": found.agreement,
+        "agreement": agreement,
         "propensities": curve.values.tolist(),
         "sentence": curve.sentence(ranker.method),
         "relevance": chosen_by.content(),
@@ -184,29 +186,58 @@ def _lists(ranker: Ranker, log: ClickLog) -> TrainingLists:
     return TrainingLists.of_log(log, ranker.inputs(log.with_categories(ranker.categories).features))
 
 
+def _both(log: ClickLog, held_out: ClickLog) -> ClickLog:
+    """The lists of both, whose order is no evidence that must be kept apart; the first alone if they are two logs."""
+    if held_out.features is not log.features or held_out.position.levels != log.position.levels:
+        return log
+    parts = (log, held_out)
+    names = ("documents", "clicks", "impressions", "queries")
+    position = trusted(log.position, values=np.concatenate([part.position.values for part in parts]))
+    nothing: dict[str, Any] = {"pair_clicks": None, "periods": None, "period_names": (), "signals": ()}
+    return trusted(
+        log,
+        offsets=ragged.from_lengths(np.concatenate([part.lengths for part in parts])),
+        factors=(position,),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        **nothing,
+    )
+
+
 def _logged_order(
-    ranker: Ranker, log: ClickLog, held_out: ClickLog, relevance: Relevance, *, seed: int, observer: Observer | None
-) -> RelevanceModel:
-    """A model of the order in which the lists of a log were shown; held-out lists choose its weights."""
+    ranker: Ranker, log: ClickLog, relevance: Relevance, *, seed: int, observer: Observer | None
+) -> tuple[RelevanceModel, float]:
+    """A model of the order in which the lists of a log were shown, and its agreement with that order.
+
+    A tenth of the lists, at least one, chooses the weights; Kendall's tau is the mean over them.
+    """
 
     def loss(r: Tensor, batch: Batch) -> Tensor:
         return order_loss(batch.pad(r.squeeze(-1)), mask=batch.mask)
 
+    chosen = np.zeros(log.lists, dtype=np.bool_)
+    count = max(1, round(HELD_OUT * log.lists))
+    chosen[generator(seed, "logged order").permutation(log.lists)[:count]] = True
+    kept, others = (_lists(ranker, log.part(lists, ())) for lists in (~chosen, chosen))
     objective, training = ScalarObjective(), relevance.training()
-    generator = torch.Generator().manual_seed(int(seed))
-    model = RankingModel(
-        {RELEVANCE[0]: relevance.build(ranker.preprocessing.layout, 1, generator=generator)}, objective
-    )
+    first = torch.Generator().manual_seed(int(seed))
+    model = RankingModel({RELEVANCE[0]: relevance.build(ranker.preprocessing.layout, 1, generator=first)}, objective)
     train(
         model,
         [Stage("logged order", training.steps, loss, objective.score)],
-        _lists(ranker, log),
+        kept,
         training=training,
         options=LoopOptions(None, None, seed),
-        validation=ClickValidation(_lists(ranker, held_out)),
+        validation=ClickValidation(others),
         observer=observer,
     )
-    return model.by_name[RELEVANCE[0]]
+    taus = [np.full(1, np.nan)]
+    with torch.no_grad():
+        for chunk in chunks(others.offsets):
+            batch = others.batch(chunk)
+            scores = model.score(batch.documents, batch.mask).numpy()
+            bounds = ragged.from_lengths(np.diff(others.offsets)[chunk])
+            taus.append(kendall_tau(scores, -ragged.ranks(bounds).astype(np.float64), bounds))
+    return model.by_name[RELEVANCE[0]], mean(np.concatenate(taus))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +252,6 @@ class Gains:
     """[queries], by the lists as they were shown."""
     bounded: Doubles
     """[factors, queries], within each factor of the logged order; the first is the logged order itself."""
-    agreement: float
-    """Kendall's tau of the learned logged order and the shown one, the mean over lists."""
 
     @classmethod
     def of(
@@ -232,7 +261,6 @@ class Gains:
         ranking = model.ranking
         assert isinstance(ranking, Bounded)
         by_query = np.zeros((len(factors) + 1, len(log.query_ids)))
-        taus = []
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
@@ -245,10 +273,8 @@ class Gains:
                 worth = batch.clicks.double() / theta * torch.from_numpy(log.impressions[chunk])[:, None]
                 totals = torch.stack([(worth / torch.log2(1.0 + order)).sum(dim=-1) for order in orders])
                 np.add.at(by_query.T, log.queries[chunk], totals.T.numpy())
-                bounds = ragged.from_lengths(log.lengths[chunk])
-                taus.append(kendall_tau(logged[batch.mask].numpy(), shown[batch.mask].numpy(), bounds))
         queries = np.unique(log.queries)
-        return cls(by_query[0, queries], by_query[1:, queries], mean(np.concatenate(taus)))
+        return cls(by_query[0, queries], by_query[1:, queries])
 
     def over(self, base: int, factor: int, *, seed: int = 0) -> Interval:
         """The gain of one of the factors over another; the first of them is the logged order."""

@@ -15,8 +15,7 @@ LOGGED = "logged"
 
 def ranks(scores: Tensor, mask: Tensor) -> Tensor:
     """The rank of each document from 1, higher scores first, [lists, width]; ties keep their order in the list."""
-    order = scores.masked_fill(~mask, float("-inf")).argsort(dim=-1, descending=True, stable=True)
-    return _places(order)
+    return _places(_ascending(-scores.masked_fill(~mask, float("-inf"))))
 
 
 def bounded_ranks(wanted: Tensor, logged: Tensor, factor: Tensor) -> Tensor:
@@ -30,14 +29,22 @@ def bounded_ranks(wanted: Tensor, logged: Tensor, factor: Tensor) -> Tensor:
     """
     root = factor.sqrt()
     target = torch.minimum(torch.maximum(wanted, logged / root), logged * root)
-    by_wanted = wanted.argsort(dim=-1)
-    order = by_wanted.gather(-1, target.gather(-1, by_wanted).argsort(dim=-1, stable=True))
-    return _places(order)
+    by_wanted = _ascending(wanted)
+    return _places(by_wanted.gather(-1, _ascending(target.gather(-1, by_wanted))))
+
+
+def _ascending(values: Tensor) -> Tensor:
+    """The places of values from the smallest to the largest, [lists, width]; ties keep their order."""
+    if torch.compiler.is_exporting():
+        # ONNX knows no stable sort, but its TopK puts the first of equal values first.
+        return values.topk(values.shape[-1], dim=-1, largest=False).indices
+    return values.argsort(dim=-1, stable=True)
 
 
 def _places(order: Tensor) -> Tensor:
-    """The place from 1 of each document in an order, [lists, width]."""
-    return (order.argsort(dim=-1) + 1).float()
+    """The place from 1 of each document in an order, float [lists, width]."""
+    places = torch.arange(1, order.shape[-1] + 1, device=order.device, dtype=torch.float32)
+    return torch.zeros(order.shape, device=order.device).scatter(-1, order, places.expand(order.shape))
 
 
 class Bounded(Objective):
