@@ -255,7 +255,7 @@ def _print_safe(ranker: Ranker) -> None:
         }
         for each in choice["tried"]
     ]
-    output.print_table(rows, title="safe: discounted debiased clicks on held-out queries, 90 % intervals")
+    output.print_table(rows, title="safe: discounted debiased clicks on held-out queries, 95 % intervals")
     for sentence in in_words(choice):
         typer.echo(sentence)
 

@@ -11,6 +11,7 @@ after training.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -49,8 +50,10 @@ from ultr.train.stage import RELEVANCE, Stage
 AUTO = "auto"
 FACTORS = (1.0, 1.5, 2.0, 4.0, 8.0, math.inf)
 """Factors that are tried, up to the largest that is allowed."""
-LEVEL = 0.9
-"""Level of the intervals: a factor above 1 gains over the logged order at 95 %, one-sided."""
+LEVEL = 0.95
+"""Level of the intervals."""
+FEWEST_CLICKS = 100
+"""Fewer held-out clicks are no evidence for any change."""
 FEW, LARGEST_SHARE = 500, 1 / 3
 """Held-out queries that evidence should rest on, and the largest share of a log that is held out for it."""
 SAFE = "safe"
@@ -130,7 +133,8 @@ def make_safe(
     curve = PositionCurve.of(log, ranker, propensities)
     found = Gains.of(model, _lists(ranker, held_out), held_out, curve.clipped, factors)
     intervals = [found.over(0, number, seed=seed) for number in range(len(factors))]
-    best = found.farthest(seed=seed)
+    clicks = int(held_out.clicks.sum())
+    best = found.farthest(seed=seed) if clicks >= FEWEST_CLICKS else 0
     model.factor.fill_(factors[best])
     shown = found.over_shown(best, seed=seed)
     choice = {
@@ -140,11 +144,12 @@ def make_safe(
             asdict(TriedFactor(_finite(factor), interval.mean, interval.low, interval.high))
             for factor, interval in zip(factors, intervals, strict=True)
         ],
+        "clicks": clicks,
         "over_shown": vars(shown),
         "agreement": agreement,
         "propensities": curve.values.tolist(),
         "sentence": curve.sentence(ranker.method),
-        "relevance": chosen_by.content(),
+        "relevance": json.loads(json.dumps(chosen_by.content())),
     }
     seen = ranker.provenance or Provenance()
     provenance = Provenance(
@@ -159,7 +164,9 @@ def in_words(choice: Mapping[str, Any]) -> tuple[str, ...]:
     factor, shown = choice["factor"], Interval(**choice["over_shown"])
     bound = "Exposure may move by any factor" if factor is None else f"Exposure moves by a factor of {factor:g} at most"
     if factor == 1:
-        bound = "Held-out clicks do not speak for any change, so the ranker keeps the logged order"
+        bound = (
+            f"{choice['clicks']:,} held-out clicks do not speak for any change, so the ranker keeps the logged order"
+        )
     told = (
         f"{bound}; against the lists as shown, {shown.mean:+.1%} ({shown.low:+.1%} to {shown.high:+.1%}).",
         f"The logged order was learned from positions; on held-out lists its Kendall tau with the shown order is "

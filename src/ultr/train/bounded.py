@@ -19,13 +19,14 @@ def ranks(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def bounded_ranks(wanted: Tensor, logged: Tensor, factor: Tensor) -> Tensor:
-    """The order nearest to the wanted one that keeps each rank within a factor of the logged one, [lists, width].
+    """An order like the wanted one that keeps each rank within a factor of the logged one, [lists, width].
 
         t_i = clip( w_i, l_i / sqrt(F), l_i sqrt(F) ),   the order of t, ties as in w
 
     with w and l the wanted and the logged ranks. The new rank of a document then lies from l / F to l F: documents up
     to it in the order of t have l_j <= sqrt(F) t_j <= sqrt(F) t_i <= F l_i, so there are at most F l_i of them; and all
     with l_j < t_i / sqrt(F) stand before it, at least l_i / F - 1. F = 1 is the logged order, F = infinity the wanted.
+    The bound is sure, not sharp: an order may stay farther inside than it must.
     """
     root = factor.sqrt()
     target = torch.minimum(torch.maximum(wanted, logged / root), logged * root)
