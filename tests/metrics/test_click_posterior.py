@@ -6,14 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ultr.arrays import Doubles
 from ultr.errors import DataError, OptionError
 from ultr.metrics.click_posterior import click_posterior, log_marginal
 
 RATE, COUNT, POSITIVE = st.floats(0.01, 1), st.integers(0, 1_000), st.floats(0.1, 1_000)
 
 
-def arrays(*values: float) -> list[np.ndarray]:
-    return [np.array([float(value)]) for value in values]
+def arrays(prior: float, clicks: float, exposure: float) -> tuple[Doubles, Doubles, Doubles]:
+    return np.array([prior]), np.array([float(clicks)]), np.array([float(exposure)])
 
 
 @given(RATE, COUNT, POSITIVE, POSITIVE)

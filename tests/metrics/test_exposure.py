@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ultr.arrays import Doubles
 from ultr.errors import DataError
 from ultr.metrics import ExposureShift, exposure_shift
 
@@ -20,12 +21,12 @@ def test_growth_fall_and_median_by_hand() -> None:
 
 
 @given(EXPOSURES)
-def test_the_same_exposure_is_no_shift(exposure: np.ndarray) -> None:
+def test_the_same_exposure_is_no_shift(exposure: Doubles) -> None:
     assert exposure_shift(exposure, exposure) == ExposureShift(1.0, 1.0, 1.0)
 
 
 @given(EXPOSURES, EXPOSURES)
-def test_the_way_back_is_the_same_way(before: np.ndarray, after: np.ndarray) -> None:
+def test_the_way_back_is_the_same_way(before: Doubles, after: Doubles) -> None:
     there, back = exposure_shift(before, after), exposure_shift(after, before)
     assert (there.growth, there.fall) == pytest.approx((back.fall, back.growth))
     assert there.median == pytest.approx(back.median)

@@ -18,8 +18,8 @@ def orders(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 def bounded(wanted: list[int], logged: list[int], factor: float) -> list[float]:
-    rows = (torch.tensor([each], dtype=torch.float32) for each in (wanted, logged))
-    found: list[float] = bounded_ranks(*rows, torch.tensor(factor))[0].tolist()
+    one, other = (torch.tensor([each], dtype=torch.float32) for each in (wanted, logged))
+    found: list[float] = bounded_ranks(one, other, torch.tensor(factor))[0].tolist()
     return found
 
 

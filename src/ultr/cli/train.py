@@ -137,7 +137,7 @@ def train(
         raise OptionError("method label learns from labels; give it --data NAME=FOLDER and no --log")
     if not judged and (log is None or data is not None):
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
-    largest = None if safe is None else _largest_factor(safe, validate)
+    largest = None if safe is None else _largest_factor(safe, validate, judged=judged)
     source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0, safe=safe is not None)
     if estimator.value is not None and ProcessGroup.of_environment().leads:
         typer.echo(in_words(estimator.value), err=True)
@@ -209,10 +209,12 @@ def _print_candidates(ranker: Ranker) -> None:
         output.print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
 
 
-def _largest_factor(safe: str, validate: str) -> float | str:
+def _largest_factor(safe: str, validate: str, *, judged: bool) -> float | str:
     """The largest factor that `--safe` allows, or `auto`."""
     from ultr.methods.safe import AUTO, allowed
 
+    if judged:
+        raise OptionError("method label learns from labels, not from a log with an order; leave --safe out")
     if validate != CLICKS:
         raise OptionError("--safe goes by held-out clicks; leave --validate out")
     largest = safe if safe == AUTO else options.parse_value("safe", safe, float)
@@ -233,8 +235,8 @@ def _made_safe(
     from ultr.train.process_group import ProcessGroup
     from ultr.train.progress import Bar
 
-    if not isinstance(log, ClickLog) or not isinstance(held_out, ClickLog):
-        raise OptionError(f"a ranker by the method {ranker.method} has no logged order to stay near; leave --safe out")
+    assert isinstance(log, ClickLog)
+    assert isinstance(held_out, ClickLog)
     bar = Bar("logged order") if ProcessGroup.of_environment().leads else None
     seed = int(ranker.options.get("seed", 0))
     return make_safe(ranker, log, held_out, largest=largest, propensities=propensities, seed=seed, observer=bar)
