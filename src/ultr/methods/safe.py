@@ -5,8 +5,8 @@ changed. The ranks of the wanted order are kept within a factor F of it (`ultr.t
 no document moves by more than F, for every curve of exposure that is no steeper than 1 / rank. Of some factors, the
 largest is taken that gains over the logged order beyond noise and is not beaten by a smaller one beyond noise; without
 evidence, that is F = 1, the logged order (as in Thomas et al.: High Confidence Policy Improvement, ICML 2015). The
-bound on exposure is that of Gupta, Oosterhuis, de Rijke: Proximal Ranking Policy Optimization, CIKM 2024, by ranks and
-after training.
+bound on exposure is the idea of proximal ranking policy optimisation, by ranks and after training (Gupta, Oosterhuis,
+de Rijke: Practical and Robust Safety Guarantees for Advanced Counterfactual Learning to Rank, CIKM 2024).
 """
 
 from __future__ import annotations
