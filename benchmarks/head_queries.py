@@ -8,7 +8,6 @@ other queries. The documents shown are ordered by it (features), by their own cl
 from __future__ import annotations
 
 import argparse
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.measurement import Measurement, write
+from benchmarks.measurement import Measurement, with_error, write
 from ultr.arrays import Doubles, Integers
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import CLICK_MODELS, click_model
@@ -120,7 +119,7 @@ def measure(name: str, clicks: Sequence[str], seeds: int) -> list[Measurement]:
             covered = [one.coverage[number] for one in found if one.coverage is not None]
             means = " | ".join(f"{each.mean():.3f}" for each in values.values())
             coverage = f"{np.mean(covered):.3f}" if covered else ""
-            print(f"| {model} | {size:,} | {means} | {_cell(lead)} | {coverage} |", flush=True)
+            print(f"| {model} | {size:,} | {means} | {with_error(lead.tolist())} | {coverage} |", flush=True)
             what = f"{name}, {model}, {size:,} impressions of a query: both less features"
             measurements.append(
                 Measurement(
@@ -128,11 +127,6 @@ def measure(name: str, clicks: Sequence[str], seeds: int) -> list[Measurement]:
                 )
             )
     return measurements
-
-
-def _cell(values: Doubles) -> str:
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{values.mean():+.4f} +- {error:.4f}"
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ SVM that showed the log. `anchor` is the logged order as it was learned from pos
 from __future__ import annotations
 
 import argparse
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.measurement import Measurement, write
+from benchmarks.measurement import Measurement, with_error, write
 from ultr.arrays import Doubles, Floats
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data.judged import JudgedLists
@@ -82,7 +81,8 @@ def measure(name: str, clicks: Sequence[str], sizes: Sequence[int], seeds: int) 
             found = [run(name, model, size, seed) for seed in range(seeds)]
             leads = {each: np.array([getattr(one, each) for one in found]) for each in ("unsafe", "anchor", "safe")}
             factors = ", ".join("any" if one.factor is None else f"{one.factor:g}" for one in found)
-            print(f"| {model} | {size:,} | {' | '.join(map(_cell, leads.values()))} | {factors} |", flush=True)
+            cells = [f"{with_error(values.tolist())} ({values.min():+.4f})" for values in leads.values()]
+            print(f"| {model} | {size:,} | {' | '.join(cells)} | {factors} |", flush=True)
             measurements += [
                 Measurement(
                     f"{name}, {model}, {size:,} impressions: {each} less logging ranker",
@@ -95,11 +95,6 @@ def measure(name: str, clicks: Sequence[str], sizes: Sequence[int], seeds: int) 
                 for each, values in leads.items()
             ]
     return measurements
-
-
-def _cell(values: Doubles) -> str:
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{values.mean():+.4f} +- {error:.4f} ({values.min():+.4f})"
 
 
 def main() -> None:
