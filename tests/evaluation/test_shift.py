@@ -34,3 +34,16 @@ def test_the_order_of_the_log_shifts_nothing() -> None:
 def test_another_ranker_can_be_what_exposure_shifts_from() -> None:
     assert shift_from_log(ByFirstFeature(), two_queries(), base=ByFirstFeature()) == ExposureShift(1.0, 1.0, 1.0)
     assert shift_from_log(ByFirstFeature(), two_queries(), base=AsTheLog()).growth == pytest.approx(3)
+
+
+def test_documents_count_by_the_impressions_of_their_query() -> None:
+    # Two documents of a query with 100 impressions change places, three of one with a single impression stay.
+    log = ClickLog.of(
+        features=[[1.0], [2.0], [9.0], [8.0], [7.0]],
+        documents=[0, 1, 2, 3, 4],
+        offsets=[0, 2, 5],
+        clicks=[1, 0, 0, 0, 0],
+        impressions=[100, 1],
+        queries=["head", "tail"],
+    )
+    assert shift_from_log(ByFirstFeature(), log).median == 2
