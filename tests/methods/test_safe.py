@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -89,11 +90,27 @@ def test_clicks_that_speak_against_it_keep_the_logged_order() -> None:
     assert "do not speak for any change, so the ranker keeps the logged order" in in_words(choice)[0]
 
 
-def test_few_clicks_are_no_evidence() -> None:
-    ranker, _, _ = fitted(good_is_last=True)
-    kept, held_out = shown(60, 1, good_is_last=True).split(1 / 3)
-    assert 0 < held_out.clicks.sum() < 100
-    assert make_safe(ranker, kept, held_out, propensities=THETA.tolist()).choices[SAFE]["factor"] == 1
+@pytest.mark.parametrize(("impressions", "factor"), [(1, 1.0), (3, None)])
+def test_few_clicks_are_no_evidence_however_they_agree(impressions: int, factor: float | None) -> None:
+    # All of 50 lists have their clicks on the last document, which the ranker wants first: 50 clicks, or 150.
+    ranker, kept, held_out = fitted(good_is_last=True)
+    clicks = np.tile([0] * (DOCUMENTS - 1) + [impressions], held_out.lists)
+    few = replace(held_out, impressions=np.full(held_out.lists, impressions), clicks=clicks)
+    assert make_safe(ranker, kept, few, propensities=THETA.tolist()).choices[SAFE]["factor"] == factor
+
+
+def test_the_widest_bound_is_taken_that_gains_and_is_not_beaten() -> None:
+    shown, unsure = np.ones(40), np.resize([0.3, -0.28], 40)
+    sure = np.resize([0.21, 0.19], 40)
+
+    def farthest(*gains: Doubles) -> int:
+        return Gains(shown, np.stack([shown, *(shown + gain for gain in gains)])).farthest()
+
+    assert farthest(unsure) == 0
+    assert farthest(sure, unsure) == 1
+    assert farthest(sure, sure) == 2
+    assert farthest(sure, sure / 2) == 1
+    assert farthest(sure, sure + 0.1 * unsure) == 2
 
 
 @pytest.mark.parametrize("largest", [1.5, 3.0])
