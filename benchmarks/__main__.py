@@ -76,6 +76,8 @@ BENCHMARKS = (
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
     Benchmark("intervals", long=True),
+    Benchmark("safe", long=True),
+    Benchmark("head_queries", long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),

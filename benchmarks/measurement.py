@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean, stdev
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ def write(measurements: Iterable[Measurement], path: Path | None) -> None:
 def read(path: Path) -> list[Measurement]:
     """What `write` left."""
     return [Measurement(**each) for each in json.loads(path.read_text())]
+
+
+def with_error(values: Sequence[float]) -> str:
+    """The mean over seeds and its standard error, such as `+0.0163 +- 0.0021`."""
+    spread = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{mean(values):+.4f} +- {spread:.4f}"
 
 
 def _short(value: float) -> str:

@@ -23,6 +23,7 @@ GIVEN = (
     stand_ins.judged,
     stand_ins.candidates,
     stand_ins.raw_log,
+    stand_ins.candidates_of_raw_log,
     stand_ins.features,
     stand_ins.shown_and_clicked,
     stand_ins.hotel_searches,

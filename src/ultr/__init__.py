@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ultr.methods.ranker import Ranker as Ranker
     from ultr.methods.registry import load as load
     from ultr.methods.regression_em import RegressionEM as RegressionEM
+    from ultr.methods.safe import make_safe as make_safe
     from ultr.methods.two_tower import TwoTower as TwoTower
     from ultr.methods.upe import UPE as UPE
     from ultr.methods.vectorization import Vectorization as Vectorization
@@ -90,6 +91,7 @@ _HOMES = {
     "export_forest": "ultr.exporting.forest_file",
     "letor_like": "ultr.datasets.letor_like",
     "load": "ultr.methods.registry",
+    "make_safe": "ultr.methods.safe",
     "numeric_factor": "ultr.data.bias_factor",
     "prepare": "ultr.preparation.log",
     "read_layout": "ultr.datasets.layouts",

@@ -110,6 +110,13 @@ def raw_log(*files: str, pages: int = 200, **names: str) -> None:
                 csv.write_csv(part, out)
 
 
+def candidates_of_raw_log(file: str) -> None:
+    """The documents of two queries of `raw_log` with their features."""
+    query, document = np.repeat(np.arange(2), 5), np.tile(np.arange(5), 2)
+    columns = {"bm25_title": np.cos(query + document), "bm25_body": np.sin(query * document), "age": document * 1.0}
+    parquet.write_table(pa.table({"query": query, "document": document} | columns), file)
+
+
 def features(file: str) -> None:
     """Features of the documents of `raw_log`, for a table of its own."""
     parquet.write_table(pa.table({"document": np.arange(5), "freshness": np.arange(5) / 5}), file)

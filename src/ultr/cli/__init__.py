@@ -20,6 +20,7 @@ from ultr.cli import (
     doctor,
     evaluate,
     export,
+    head,
     methods,
     prepare,
     rank,
@@ -62,7 +63,7 @@ app = typer.Typer(
 )
 for command in (
     *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, evaluate.evaluate),
-    *(compare.compare, rank.rank, export.export, serve.serve, report.report, reproduce.reproduce),
+    *(compare.compare, rank.rank, head.head, export.export, serve.serve, report.report, reproduce.reproduce),
 ):
     app.command()(command)
 

@@ -50,7 +50,9 @@ def compare(
     """
     from ultr.bias import ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
+    from ultr.evaluation.comparison import AS_SHOWN
     from ultr.evaluation.comparison import compare as compare_rankers
+    from ultr.evaluation.shift import shift_from_log
     from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
     from ultr.methods.value_option import as_sum
@@ -82,10 +84,14 @@ def compare(
         unseen=unseen_part(dict(zip(names, rankers, strict=True)), clicks),
         seed=seed,
     )
+    shifts = {name: shift_from_log(ranker, comparison.unseen.log) for name, ranker in zip(names, rankers, strict=True)}
     if json:
-        output.print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison))
-    else:
-        _print(comparison, names=names)
+        moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
+        output.print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison) | moved)
+        return
+    _print(comparison, names=names)
+    for name, shift in shifts.items():
+        typer.echo(shift.sentence(name, AS_SHOWN))
 
 
 def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:

@@ -12,7 +12,9 @@ from ultr.cli import options
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
+    from ultr.arrays import Doubles, Floats, Strings
     from ultr.data.categories import Categories
+    from ultr.data.judged import JudgedLists
     from ultr.evaluation.judged import RankerLike
 
 
@@ -26,6 +28,10 @@ def rank(
     query_column: options.QueryColumn = None,
     label_column: options.LabelColumn = None,
     document_column: options.DocumentColumn = None,
+    head: Annotated[
+        Path | None,
+        typer.Option(help="Table that `ultr head` wrote; documents that it knows are ranked by their rates."),
+    ] = None,
     features: options.Features = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line, for machines.")] = False,
 ) -> None:
@@ -54,7 +60,9 @@ def rank(
         categories=categories,
         columns=TableColumns(query_column, label_column, document_column),
     )
-    scores = ranker.score(judged.features, judged.offsets)
+    scores: Floats | Doubles = ranker.score(judged.features, judged.offsets)
+    if head is not None:
+        scores = _with_head(head, scores, judged, documents)
     queries = list_numbers(judged.offsets)
     order = np.lexsort((-scores, queries))
     starts = judged.offsets[queries[order]]
@@ -80,6 +88,20 @@ def rank(
     else:
         with new_file(out) as draft:
             draft.write_text(text + "\n")
+
+
+def _with_head(head: Path, scores: Floats | Doubles, judged: JudgedLists, documents: Strings | None) -> Doubles:
+    """The scores with what a table knows of the candidates."""
+    import numpy as np
+
+    from ultr.evaluation.head_queries import HeadQueries
+
+    if documents is None:
+        raise OptionError("--head goes by ids of documents, and the candidates have none; name a --document-column")
+    found = HeadQueries.load(head).rerank(scores, judged.query_ids, documents, judged.offsets)
+    moved = np.add.reduceat(found != scores, judged.offsets[:-1]) > 0
+    typer.echo(f"{moved.sum():,} of {judged.queries:,} queries are ranked by {head}, the others by features", err=True)
+    return found
 
 
 def _ranker(model: Path) -> tuple[RankerLike, Sequence[str], Categories]:

@@ -77,6 +77,14 @@ def train(
         ),
     ] = None,
     signal: Annotated[str | None, typer.Option(help="The same for one signal: `--value SIGNAL=1`.")] = None,
+    safe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FACTOR",
+            help="Stay near the order of the log: no document's exposure moves by more than this factor, such as 2, "
+            "nor farther than held-out clicks speak for; `auto`: as far as they do.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
@@ -130,12 +138,15 @@ def train(
         raise OptionError("method label learns from labels; give it --data NAME=FOLDER and no --log")
     if not judged and (log is None or data is not None):
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
-    source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0)
+    largest = None if safe is None else _largest_factor(safe, validate, judged=judged)
+    source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0, safe=safe is not None)
     if estimator.value is not None and ProcessGroup.of_environment().leads:
         typer.echo(in_words(estimator.value), err=True)
     checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
     try:
         ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
+        if largest is not None:
+            ranker = _made_safe(ranker, source, validation, largest, propensities=chosen.get("propensities"))
     except KeyboardInterrupt:
         onwards = " to go on from the last checkpoint" if checkpoint.exists() else ""
         typer.echo(f"ultr: stopped; start the same command again{onwards}", err=True)
@@ -157,6 +168,7 @@ def train(
         return
     _print_candidates(ranker)
     _print_shrinkage(ranker)
+    _print_safe(ranker)
     for stage in stages:
         loss = "" if stage["loss"] is None else f", loss {stage['loss']:.4f}"
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
@@ -209,6 +221,59 @@ def _print_shrinkage(ranker: Ranker) -> None:
         )
 
 
+def _largest_factor(safe: str, validate: str, *, judged: bool) -> float | str:
+    """The largest factor that `--safe` allows, or `auto`."""
+    from ultr.methods.safe import AUTO, allowed
+
+    if judged:
+        raise OptionError("method label learns from labels, not from a log with an order; leave --safe out")
+    if validate != CLICKS:
+        raise OptionError("--safe goes by held-out clicks; leave --validate out")
+    largest = safe if safe == AUTO else options.parse_value("safe", safe, float)
+    allowed(largest)
+    return largest
+
+
+def _made_safe(
+    ranker: Ranker,
+    log: ClickLog | JudgedLists,
+    held_out: ClickLog | JudgedLists | None,
+    largest: float | str,
+    *,
+    propensities: Sequence[float] | None,
+) -> Ranker:
+    from ultr.data.click_log import ClickLog
+    from ultr.methods.safe import make_safe
+    from ultr.train.process_group import ProcessGroup
+    from ultr.train.progress import Bar
+
+    assert isinstance(log, ClickLog)
+    assert isinstance(held_out, ClickLog)
+    bar = Bar("logged order") if ProcessGroup.of_environment().leads else None
+    seed = int(ranker.options.get("seed", 0))
+    return make_safe(ranker, log, held_out, largest=largest, propensities=propensities, seed=seed, observer=bar)
+
+
+def _print_safe(ranker: Ranker) -> None:
+    """The factors that were tried, if the ranker was made safe."""
+    from ultr.methods.safe import SAFE, in_words
+
+    if (choice := ranker.choices.get(SAFE)) is None:
+        return
+    rows = [
+        {
+            "exposure moves by at most": "any factor" if each["factor"] is None else f"{each['factor']:g}",
+            "gain over the logged order": f"{each['gain']:+.1%}",
+            **{end: f"{each[end]:+.1%}" for end in ("low", "high")},
+            "": "chosen" if each["factor"] == choice["factor"] else "",
+        }
+        for each in choice["tried"]
+    ]
+    output.print_table(rows, title="safe: discounted debiased clicks on held-out queries, 95 % intervals")
+    for sentence in in_words(choice):
+        typer.echo(sentence)
+
+
 def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
     records = [record for record in history if record.stage == stage]
     values = [record.value for record in records if record.value is not None]
@@ -216,16 +281,18 @@ def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:
 
 
 def _sources(
-    log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int
+    log: Path | None, data: str | None, validate: str, hold_out: str, *, fold: int, seed: int, safe: bool
 ) -> tuple[ClickLog | JudgedLists, ClickLog | JudgedLists | None]:
     """The clicks or labels to learn from, and those that choose the weights."""
     from ultr.data.click_log import ClickLog
+    from ultr.data.split import HELD_OUT
+    from ultr.methods.safe import evidence_share
 
     source: ClickLog | JudgedLists
     if log is not None:
         source = ClickLog.load(log)
         if validate == CLICKS:
-            return source.split(by=hold_out, seed=seed)
+            return source.split(evidence_share(source) if safe else HELD_OUT, by=hold_out, seed=seed)
     else:
         assert data is not None
         if validate == CLICKS:

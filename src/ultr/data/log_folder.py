@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from ultr.arrays import Strings
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.grades import Grades
 from ultr.data.signal import Signal
@@ -109,6 +110,22 @@ def read_manifest(folder: Path) -> LogManifest:
     if manifest.format != FORMAT:
         raise DataError(f"{folder} is not a click log that this version reads; simulate or prepare it again")
     return manifest
+
+
+def read_document_ids(folder: Path, count: int) -> Strings | None:
+    """The id of each row of the features of a prepared log; None if the log was not prepared from raw rows."""
+    from pyarrow import parquet
+
+    path = folder / "documents.parquet"
+    if not path.is_file():
+        return None
+    table = parquet.read_table(path, columns=["row", "document"])
+    names = np.array(table["document"].to_pylist(), dtype=np.str_)
+    if not np.array_equal(np.sort(rows := table["row"].to_numpy()), np.arange(count)):
+        raise DataError(f"{path} does not belong to the log beside it; prepare the log again")
+    ids = np.empty_like(names)
+    ids[rows] = names
+    return ids
 
 
 def read_array(path: Path) -> npt.NDArray[Any]:

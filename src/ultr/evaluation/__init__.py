@@ -6,6 +6,7 @@ from ultr.evaluation.counterfactual import CounterfactualValue, Valuation, count
 from ultr.evaluation.evidence import Candidates, Evidence
 from ultr.evaluation.held_out import ClickFit, QueryLikelihoods, click_fit
 from ultr.evaluation.judged import Evaluation, evaluate, gap_closed
+from ultr.evaluation.shift import shift_from_log
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "counterfactual_value",
     "evaluate",
     "gap_closed",
+    "shift_from_log",
     "unseen_part",
 ]

@@ -19,6 +19,16 @@ _VALUES = 2**22
 """Feature values that are scored at once."""
 
 
+def scores_of(ranker: RankerLike, evidence: Evidence) -> Doubles:
+    """The scores of the evidence's candidates, [candidates]; some queries are scored at a time."""
+    scores: Doubles = new_array(len(evidence.documents), np.float64)
+    most = max(_VALUES // max(evidence.features.shape[1], 1), 1)
+    for span in ragged.spans(evidence.offsets, most=most):
+        matrix = evidence.features[evidence.documents[span.rows]]
+        scores[span.rows] = ranker.score(matrix, ragged.from_lengths(span.lengths))
+    return scores
+
+
 class Placement(Protocol):
     """The places of candidates."""
 
@@ -58,13 +68,8 @@ class Ranking:
 
     @classmethod
     def by(cls, ranker: RankerLike, evidence: Evidence) -> Ranking:
-        """The ranking of the evidence's candidates by a ranker, which scores some queries at a time."""
-        scores = new_array(len(evidence.documents), np.float64)
-        most = max(_VALUES // max(evidence.features.shape[1], 1), 1)
-        for span in ragged.spans(evidence.offsets, most=most):
-            matrix = evidence.features[evidence.documents[span.rows]]
-            scores[span.rows] = ranker.score(matrix, ragged.from_lengths(span.lengths))
-        return cls.of(scores, evidence)
+        """The ranking of the evidence's candidates by a ranker."""
+        return cls.of(scores_of(ranker, evidence), evidence)
 
     def within(self, evidence: Evidence, part: Evidence) -> Ranking:
         """The ranking for a part of the evidence: some of its queries, each with the same candidates."""

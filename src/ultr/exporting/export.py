@@ -23,6 +23,7 @@ from ultr.methods.estimator import Estimator
 from ultr.methods.model_file import weights_digest
 from ultr.methods.ranker import Ranker
 from ultr.scoring import FORMS, Card, Scorer
+from ultr.train.bounded import Bounded
 from ultr.train.lists import pad
 from ultr.train.selection import score_lists
 from ultr.version import __version__
@@ -103,7 +104,13 @@ def export(
         models = reference.models
     content = as_onnx(ranker, models, card)
     scorer = Scorer.of_bytes(content, file=path)
-    found = parity(reference, scorer, examined, categorical=list(ranker.preprocessing.categories))
+    found = parity(
+        reference,
+        scorer,
+        examined,
+        categorical=list(ranker.preprocessing.categories),
+        by_rank=isinstance(ranker.model.ranking, Bounded),
+    )
     found.check()
     cost = cost_of(ranker, scorer, examined) if pointwise else None
     with new_file(path, overwrite=overwrite) as draft:

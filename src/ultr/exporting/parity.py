@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ultr.arrays import Floats
 from ultr.data.categories import UNSEEN
 from ultr.data.judged import JudgedLists
 from ultr.errors import ExportError
@@ -17,6 +18,8 @@ LARGEST, SMALLEST_TAU = 1e-3, 0.999
 """Largest difference of scores, in standard deviations of all scores, and smallest agreement of their orders."""
 DIGITS = 1e-5
 """Difference of scores that is allowed in any case, as a share of the largest."""
+EXCHANGED = 0.002
+"""Share of documents whose rank may differ by one: of two with nearly the same score, rounding decides."""
 BLANK = 0.1
 """The share of features that are missing where that is checked."""
 
@@ -50,10 +53,18 @@ class Parity:
             )
 
 
-def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, categorical: Sequence[int] = ()) -> Parity:
+def parity(
+    model: RankerLike,
+    exported: RankerLike,
+    lists: JudgedLists,
+    *,
+    categorical: Sequence[int] = (),
+    by_rank: bool = False,
+) -> Parity:
     """Both rankers on these candidates, and on them with a tenth of the features blanked out.
 
-    Of categorical features, another tenth is a value that was never seen there.
+    Of categorical features, another tenth is a value that was never seen there. Scores `by_rank` are minus the ranks of
+    documents, of which a few may change places with a neighbour.
     """
     wanted = model.score(lists.features, lists.offsets)
     found = exported.score(lists.features, lists.offsets)
@@ -69,9 +80,16 @@ def parity(model: RankerLike, exported: RankerLike, lists: JudgedLists, *, categ
     return Parity(
         queries=lists.queries,
         documents=lists.documents,
-        largest_difference=float(np.abs(found - wanted).max()),
+        largest_difference=_largest(found, wanted, by_rank=by_rank),
         spread=float(wanted.std()),
         size=size,
         kendall_tau=1.0 if np.isnan(taus).all() else mean(taus),
-        missing_difference=float(np.abs(guessed - filled).max()),
+        missing_difference=_largest(guessed, filled, by_rank=by_rank),
     )
+
+
+def _largest(found: Floats, wanted: Floats, *, by_rank: bool) -> float:
+    differences = np.abs(found - wanted)
+    if by_rank and (differences > 0).mean() <= EXCHANGED:
+        differences = np.where(differences <= 1, 0, differences)
+    return float(differences.max())

@@ -24,6 +24,7 @@ from ultr.methods.model_file import load_manifest, load_weights
 from ultr.methods.pair_debias import PairDebias
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionEM
+from ultr.methods.safe import SAFE, with_logged_order
 from ultr.methods.sample import load_sample
 from ultr.methods.two_tower import TwoTower
 from ultr.methods.upe import UPE
@@ -93,7 +94,8 @@ def load(folder: str | Path) -> Ranker:
         scaling = manifest.feature_scaling()
         categories = category_columns(manifest.feature_names, manifest.categories)
         layout = Preprocessing(scaling, categories).layout
-        model = estimator.build(layout, learned, seed=0).requires_grad_(False)
+        model = estimator.build(layout, learned, seed=0)
+        model = with_logged_order(model, manifest.choices.get(SAFE), layout).requires_grad_(False)
     except (OptionError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
     load_weights(folder, model, manifest)

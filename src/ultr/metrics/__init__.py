@@ -6,6 +6,7 @@ Ties between scores count against the ranker, and a query without a relevant doc
 
 from ultr.metrics.agreement import kendall_tau, same_top
 from ultr.metrics.click_fit import list_log_likelihood, list_log_likelihoods, log_likelihoods
+from ultr.metrics.exposure import ExposureShift, exposure_shift
 from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
 from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.measures import METRICS, Measure, mean
@@ -22,6 +23,7 @@ from ultr.metrics.ranking import (
 
 __all__ = [
     "METRICS",
+    "ExposureShift",
     "Interval",
     "Lead",
     "Measure",
@@ -32,6 +34,7 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_ratio",
     "expected_reciprocal_rank",
+    "exposure_shift",
     "kendall_tau",
     "list_log_likelihood",
     "list_log_likelihoods",

@@ -9,6 +9,8 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.evaluation import shift_from_log
+from ultr.evaluation.comparison import AS_SHOWN
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
@@ -120,6 +122,11 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
     found = [moved for moved in most_moved(inputs.log, first, second) if moved.distance]
+    shift = shift_from_log(
+        second.ranker,
+        inputs.log.part(_looked_at(inputs.log), inputs.log.splits),
+        base=None if first is None else first.ranker,
+    )
     text = (
         "The queries with the largest moves, each with its most frequent list. A green line is a document that rises, "
         "a dashed red one falls; the share on the left is how often it was clicked. Documents are named by their row "
@@ -127,6 +134,8 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     )
     if not found:
         text = "Both orders are the same for every query."
+    else:
+        text = f"{text} {shift.sentence(second.name, AS_SHOWN if first is None else first.name)}"
     tables = [
         Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
         for moved in found
@@ -143,7 +152,9 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
         for moved in found
     ]
     drawings = [moved.drawing(sides) for moved in found]
-    return Section(title, text, drawings=drawings, tables=tables, numbers={"queries": numbers})
+    return Section(
+        title, text, drawings=drawings, tables=tables, numbers={"queries": numbers, "exposure_shift": vars(shift)}
+    )
 
 
 def _looked_at(log: ClickLog) -> Integers:

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from ultr.relevance.inputs import Documents
 from ultr.relevance.relevance_model import RelevanceModel
+from ultr.train.bounded import LOGGED, Bounded
 from ultr.train.lists import Batch
 from ultr.train.objective import Objective
 from ultr.train.stage import Models, Stage
@@ -22,10 +23,15 @@ ObjectiveT = TypeVar("ObjectiveT", bound=Objective, default=Any)
 class RankingModel(nn.Module, Generic[ObjectiveT]):
     """Relevance models by name, and the objective that makes clicks and scores of their outputs."""
 
+    factor: Tensor
+    """The factor by which exposure may move, where one of the models knows the logged order."""
+
     def __init__(self, models: Mapping[str, RelevanceModel], objective: ObjectiveT) -> None:
         super().__init__()
         self.models = nn.ModuleDict(models)
         self.objective = objective
+        if LOGGED in models:
+            self.register_buffer("factor", torch.tensor(1.0))
 
     @property
     def by_name(self) -> Models:
@@ -45,8 +51,12 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
 
     @property
     def ranking(self) -> Objective:
-        """The objective that makes the scores: the method's own, or that of the value where one is learned."""
-        return ByValue() if VALUE in self.models else self.objective
+        """The objective that makes the scores: the method's own, or that of the value where one is learned.
+
+        Where a model knows the logged order, the scores are bounded by it.
+        """
+        free = ByValue() if VALUE in self.models else self.objective
+        return Bounded(free, self.factor) if LOGGED in self.models else free
 
     def score(self, documents: Documents, mask: Tensor) -> Tensor:
         """The score of each document of some lists, [documents]."""
