@@ -17,8 +17,8 @@ from ultr.exporting.engines.targets import TARGETS, Target
 from ultr.files import check_new_file, new_file, write_json
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
-from ultr.relevance.forest import LEAF, Forest
 from ultr.relevance.trees import BoostedTrees
+from ultr.scoring.forest import LEAF, Forest
 
 ROWS = 300
 """Documents of each kind that a file is checked on."""
