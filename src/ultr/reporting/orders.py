@@ -9,6 +9,7 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.frequent_lists import frequent_lists
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
@@ -83,7 +84,7 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
 
     The first order is that of a model, or as shown; equal scores keep their order.
     """
-    lists = _looked_at(log)
+    lists = frequent_lists(log, most=MOST_LISTS)
     rows = ragged.rows_of(lists, log.offsets)
     offsets = ragged.from_lengths(log.lengths[lists])
     features = log.features[log.documents[rows]]
@@ -144,14 +145,6 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     ]
     drawings = [moved.drawing(sides) for moved in found]
     return Section(title, text, drawings=drawings, tables=tables, numbers={"queries": numbers})
-
-
-def _looked_at(log: ClickLog) -> Integers:
-    """The list of each query with the most impressions, of the queries with the most."""
-    order = np.lexsort((-log.impressions, log.queries))
-    firsts = order[np.unique(log.queries[order], return_index=True)[1]]
-    most = firsts[np.argsort(-log.impressions[firsts], kind="stable")][:MOST_LISTS]
-    return most[log.lengths[most] > 1].astype(np.int64)
 
 
 def _order(model: Model, features: Floats, offsets: Integers) -> Integers:

@@ -14,6 +14,9 @@ from ultr.data import ragged
 from ultr.data.categories import category_columns
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring.card import KEY, Card
+from ultr.scoring.forest import Forest
+from ultr.scoring.onnx_forest import forest_in
+from ultr.scoring.tree_shapley import Boxes
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -28,10 +31,11 @@ class Scorer:
     It can be used by several threads at once.
     """
 
-    def __init__(self, session: InferenceSession, card: Card, digest: str) -> None:
+    def __init__(self, session: InferenceSession, card: Card, content: bytes) -> None:
         self._session = session
+        self._content = content
         self.card = card
-        self.digest = digest
+        self.digest = blake2b(content, digest_size=16).hexdigest()
         """Digest of the file: the same for the same bytes."""
 
     @cached_property
@@ -39,6 +43,16 @@ class Scorer:
         """The code of each value of each categorical feature, by its column."""
         columns = category_columns(self.card.feature_names, self.card.categories)
         return {column: {value: code for code, value in enumerate(values)} for column, values in columns.items()}
+
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The forest in the file; None if it holds something else."""
+        return forest_in(self._content)
+
+    @cached_property
+    def boxes(self) -> list[Boxes] | None:
+        """The leaves of that forest, by which it is explained."""
+        return None if self.forest is None else Boxes.of(self.forest)
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
@@ -72,7 +86,7 @@ class Scorer:
         width = session.get_inputs()[0].shape[-1]
         if width != len(card.feature_names):
             raise ModelFileError(f"{file} takes {width} features and names {len(card.feature_names)}; export it again")
-        return cls(session, card, blake2b(content, digest_size=16).hexdigest())
+        return cls(session, card, content)
 
     def score(self, features: Floats, offsets: Integers | None = None) -> Floats:
         """Scores of candidates, higher is better; without offsets they are the candidates of one query.
