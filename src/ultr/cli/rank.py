@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ultr.cli import options
 from ultr.errors import OptionError
-
-if TYPE_CHECKING:
-    from ultr.data.categories import Categories
-    from ultr.evaluation.judged import RankerLike
 
 
 def rank(
@@ -45,15 +40,20 @@ def rank(
 
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
-    ranker, known, categories = _ranker(model)
-    judged, documents = options.read_file(
+    ranker = options.read_ranker(model)
+    read = options.read_file(
         candidates,
         labels=False,
         features=features,
-        names=known,
-        categories=categories,
+        names=ranker.feature_names,
+        categories=ranker.categories,
         columns=TableColumns(query_column, label_column, document_column),
     )
+    judged, documents = read.judged, read.documents
+    if ranker.training_range is not None:
+        seen = ranker.training_range
+        if told := seen.in_words(seen.flags(judged.features, read.never_seen)):
+            typer.echo(f"{candidates}: {told}; `ultr explain` shows which", err=True)
     scores = ranker.score(judged.features, judged.offsets)
     queries = list_numbers(judged.offsets)
     order = np.lexsort((-scores, queries))
@@ -80,16 +80,3 @@ def rank(
     else:
         with new_file(out) as draft:
             draft.write_text(text + "\n")
-
-
-def _ranker(model: Path) -> tuple[RankerLike, Sequence[str], Categories]:
-    """The ranker of a folder or an exported file, its features and the values of the categorical ones."""
-    if model.is_file():
-        from ultr.scoring import Scorer
-
-        scorer = Scorer.load(model)
-        return scorer, scorer.card.feature_names, scorer.card.categories
-    from ultr.methods import load
-
-    ranker = load(model)
-    return ranker, ranker.feature_names, ranker.categories

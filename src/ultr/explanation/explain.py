@@ -35,6 +35,8 @@ from ultr.scoring.sampled_shapley import sampled_shapley
 from ultr.scoring.tree_shapley import Boxes, tree_shapley
 from ultr.seeding import generator
 
+FIXED = "what the whole list adds to its scores, the base vector, is held fixed"
+
 
 def explain(
     ranker: Ranker | Estimator | Scorer,
@@ -64,10 +66,8 @@ def explain(
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
     if top is not None:
         checks.integer("top", top, at_least=1)
-    names = tuple(ranker.card.feature_names if isinstance(ranker, Scorer) else ranker.feature_names)
-    categories = ranker.card.categories if isinstance(ranker, Scorer) else ranker.categories
     if not isinstance(features, np.ndarray | list | tuple):
-        features = match_features(features, names, categories=categories, ids=ids)
+        features = match_features(features, ranker.feature_names, categories=ranker.categories, ids=ids)
     matrix = np.asarray(features, dtype=np.float32)
     bounds = np.array([0, len(matrix)]) if offsets is None else np.asarray(offsets, dtype=np.int64)
     ragged.check_offsets(bounds, len(matrix), what="candidates")
@@ -75,7 +75,8 @@ def explain(
         return explain_file(ranker, matrix, bounds, top=top, seed=seed)
     lists = ranked_lists(ranker.score(matrix, bounds), matrix, bounds, top=top)
     how, contribute = _contributions(ranker, seed=seed)
-    return explain_lists(contribute, lists, names=names, how=how)
+    note = FIXED if len(ranker.model.ranking.ranks_with) > 1 else ""
+    return explain_lists(contribute, lists, names=ranker.feature_names, how=how, note=note)
 
 
 def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedList], Moves]]:

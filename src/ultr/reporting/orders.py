@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from ultr.data.frequent_lists import frequent_lists
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
+from ultr.reporting.reasons import Reasons
 
 EXAMPLES = 4
 LONGEST = 15
@@ -42,8 +44,8 @@ class Moved:
         """By how many places all documents move together, Spearman's footrule."""
         return int(np.abs(self.order - np.arange(len(self.order))).sum())
 
-    def rows(self, sides: tuple[str, str]) -> list[dict[str, str]]:
-        """A row for each place: who stood there, how often it was clicked, who stands there now and from where."""
+    def rows(self, sides: tuple[str, str], reasons: Sequence[str]) -> list[dict[str, str]]:
+        """A row for each place: who stood there, how often it was clicked, who stands there now, from where and why."""
         return [
             {
                 "place": str(place + 1),
@@ -52,8 +54,9 @@ class Moved:
                 **({"grade": self.grades[place]} if self.grades else {}),
                 sides[1]: f"document {self.documents[before]}",
                 "move": arrow(int(before) - place),
+                "because of": reason,
             }
-            for place, before in enumerate(self.order)
+            for place, (before, reason) in enumerate(zip(self.order, reasons, strict=True))
         ]
 
     def drawing(self, sides: tuple[str, str]) -> Drawing:
@@ -124,13 +127,16 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     text = (
         "The queries with the largest moves, each with its most frequent list. A green line is a document that rises, "
         "a dashed red one falls; the share on the left is how often it was clicked. Documents are named by their row "
-        "in the log."
+        "in the log. The tables also name the features that moved a document most against the mean score of its list: "
+        "their contributions add up to its score less that mean."
     )
     if not found:
         text = "Both orders are the same for every query."
+    # In the second order, as that is how the explained model ranks them.
+    reasons = [Reasons.of(second, inputs.log, moved.documents[moved.order]) for moved in found]
     tables = [
-        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
-        for moved in found
+        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides, why.texts()), folded=True)
+        for moved, why in zip(found, reasons, strict=True)
     ]
     numbers = [
         {
@@ -140,8 +146,9 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
             "first_order": moved.documents.tolist(),
             "second_order": moved.documents[moved.order].tolist(),
             "clicks": moved.clicks.tolist(),
+            "reasons": why.numbers(),
         }
-        for moved in found
+        for moved, why in zip(found, reasons, strict=True)
     ]
     drawings = [moved.drawing(sides) for moved in found]
     return Section(title, text, drawings=drawings, tables=tables, numbers={"queries": numbers})

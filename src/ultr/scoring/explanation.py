@@ -42,6 +42,8 @@ class Explanation:
     """[explained, features], standard errors of sampled values; None if nothing was sampled."""
     allowed: Doubles
     """[explained], the largest gap of an explanation that counts as complete."""
+    note: str = ""
+    """What is held fixed, if anything is."""
 
     @property
     def gaps(self) -> Doubles:
@@ -93,7 +95,12 @@ Moves = tuple[Doubles, Doubles | None]
 
 
 def explain_lists(
-    contribute: Callable[[RankedList], Moves], lists: Sequence[RankedList], *, names: Sequence[str], how: str
+    contribute: Callable[[RankedList], Moves],
+    lists: Sequence[RankedList],
+    *,
+    names: Sequence[str],
+    how: str,
+    note: str = "",
 ) -> Explanation:
     """The explanation of the candidates of some lists that are to be explained."""
     found = [contribute(each) for each in lists]
@@ -115,6 +122,7 @@ def explain_lists(
         contributions=np.concatenate([*(moves for moves, _ in found), nothing]),
         errors=np.concatenate(errors) if errors else None,
         allowed=of_lists([each.allowed for each in lists]),
+        note=note,
     )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
-from ultr.data.categories import category_columns
+from ultr.data.categories import Categories, category_columns
+from ultr.data.training_range import TrainingRange
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring.card import KEY, Card
 from ultr.scoring.forest import Forest
@@ -37,6 +38,21 @@ class Scorer:
         self.card = card
         self.digest = blake2b(content, digest_size=16).hexdigest()
         """Digest of the file: the same for the same bytes."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features that it takes, in order."""
+        return tuple(self.card.feature_names)
+
+    @property
+    def categories(self) -> Categories:
+        """The values of each categorical feature by its name."""
+        return self.card.categories
+
+    @cached_property
+    def training_range(self) -> TrainingRange | None:
+        """The values that training had; None in files that were exported before they were noted."""
+        return self.card.training_range()
 
     @cached_property
     def codes(self) -> dict[int, dict[str, int]]:
