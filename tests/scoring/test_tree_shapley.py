@@ -50,7 +50,13 @@ def _grown(leaves: int) -> Forest:
     features = _documents(1_500, seed=1)
     filled = np.nan_to_num(features)
     target = filled[:, 0] * filled[:, 1] + np.isnan(features[:, 2]) * filled[:, 3] + np.isin(filled[:, 4], [1, 4])
-    parameters = {"verbosity": -1, "num_leaves": leaves, "min_data_in_leaf": 5, "min_data_per_group": 5, "cat_smooth": 1}
+    parameters = {
+        "verbosity": -1,
+        "num_leaves": leaves,
+        "min_data_in_leaf": 5,
+        "min_data_per_group": 5,
+        "cat_smooth": 1,
+    }
     data = lightgbm.Dataset(features, target, categorical_feature=[FEATURES - 1])
     dump = lightgbm.train(parameters, data, 6).dump_model()
     return forest_of_lightgbm(dump["tree_info"], 1, {FEATURES - 1: np.arange(6)})

@@ -44,7 +44,7 @@ class Moved:
         """By how many places all documents move together, Spearman's footrule."""
         return int(np.abs(self.order - np.arange(len(self.order))).sum())
 
-    def rows(self, sides: tuple[str, str], reasons: Sequence[str]) -> list[dict[str, str]]:
+    def rows(self, sides: tuple[str, str], reasons: Sequence[str] = ()) -> list[dict[str, str]]:
         """A row for each place: who stood there, how often it was clicked, who stands there now, from where and why."""
         return [
             {
@@ -54,9 +54,9 @@ class Moved:
                 **({"grade": self.grades[place]} if self.grades else {}),
                 sides[1]: f"document {self.documents[before]}",
                 "move": arrow(int(before) - place),
-                "because of": reason,
+                **({"because of": reasons[place]} if reasons else {}),
             }
-            for place, (before, reason) in enumerate(zip(self.order, reasons, strict=True))
+            for place, before in enumerate(self.order)
         ]
 
     def drawing(self, sides: tuple[str, str]) -> Drawing:

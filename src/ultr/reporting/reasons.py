@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
 from ultr.explanation import explain
@@ -19,28 +21,22 @@ class Reasons:
     """Why a model ranks the documents of a list as it does."""
 
     explanation: Explanation
-    """Of the whole list, the best document first."""
+    """Of the whole list."""
 
     @classmethod
     def of(cls, model: Model, log: ClickLog, documents: Integers) -> Reasons:
         """Those for a list of these documents, rows of the log's features."""
         return cls(explain(model.ranker, log.features[documents]))
 
-    def texts(self) -> list[str]:
-        """The features that moved each document most, the best document first."""
-        names, moved = self.explanation.feature_names, self.explanation.contributions
-        return [
-            ", ".join(f"{names[column]} {moved[number, column]:+.2g}" for column in self._columns(number))
-            for number in range(len(moved))
-        ]
-
     def numbers(self) -> list[dict[str, float]]:
-        """The same for machines: contributions by feature."""
-        names, moved = self.explanation.feature_names, self.explanation.contributions
+        """For each document as given, the contributions of the features that moved it most."""
+        found = self.explanation
         return [
-            {names[column]: float(moved[number, column]) for column in self._columns(number)}
-            for number in range(len(moved))
+            {found.feature_names[column]: float(found.contributions[number, column]) for column in columns}
+            for number in np.argsort(found.candidates).tolist()
+            for columns in [found.largest(number, SHOWN)]
         ]
 
-    def _columns(self, number: int) -> list[int]:
-        return self.explanation.largest(number, SHOWN)
+    def texts(self) -> list[str]:
+        """The same for people."""
+        return [", ".join(f"{name} {moved:+.2g}" for name, moved in each.items()) for each in self.numbers()]
