@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import pytest
 
 from ultr.arrays import Doubles, Floats
 from ultr.scoring import sampled_shapley as module
@@ -14,7 +15,8 @@ from ultr.scoring.sampled_shapley import sampled_shapley
 def _score(features: Floats) -> Doubles:
     """A score with an interaction, that knows missing values."""
     a, b, c = np.nan_to_num(features.astype(np.float64), nan=3.0).T
-    return a * b + np.sin(c)
+    scores: Doubles = a * b + np.sin(c)
+    return scores
 
 
 def _documents() -> Floats:
@@ -61,7 +63,7 @@ def test_a_feature_that_only_adds_has_its_value_from_any_order() -> None:
     assert errors[:, 2].max() < 1e-12
 
 
-def test_parts_of_a_list_make_no_difference_to_what_is_expected(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_parts_of_a_list_make_no_difference_to_what_it_adds_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
     features = _documents()
     monkeypatch.setattr(module, "AT_ONCE", 1)
     found, _ = sampled_shapley(_score, features, np.arange(5), random=np.random.default_rng(0))
