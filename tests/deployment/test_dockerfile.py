@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -60,10 +61,31 @@ def test_what_is_copied_is_not_ignored_and_all_else_is() -> None:
     assert all((PROJECT / each).exists() for each in copied)
 
 
-def test_the_page_on_deployment_runs_the_image_as_it_is_made() -> None:
+def _line_of_the_page(name: str, root: Path, port: int) -> str:
+    """The command of the page that runs the image, with other names, paths and port."""
     page = (PROJECT / "docs" / "deploy.md").read_text()
-    for word in ("--read-only", "--tmpfs", "--memory", "/model:ro", "/run/secrets/token"):
-        assert word in page
+    found = re.search(r"^docker run .*?[^\\]$", page, flags=re.MULTILINE | re.DOTALL)
+    assert found is not None
+    line = found[0]
+    changes = {
+        "--name ranker": f"--name {name}",
+        '"$PWD/models:': f'"{root}/model:',
+        '"$PWD/token:': f'"{root}/run/secrets/token:',
+        "127.0.0.1:8000:": f"127.0.0.1:{port}:",
+    }
+    for before, after in changes.items():
+        assert before in line
+        line = line.replace(before, after)
+    assert line.endswith("ultr")
+    return line.removesuffix("ultr") + name
+
+
+def test_the_page_on_deployment_closes_what_can_be_closed() -> None:
+    words = shlex.split(_line_of_the_page("image", Path("/somewhere"), 1))
+    assert {"--read-only", "--tmpfs", "--memory", "--cap-drop"} <= set(words)
+    assert "/somewhere/model:/model:ro" in words
+    assert "/somewhere/run/secrets/token:/run/secrets/token:ro" in words
+    assert words[-1] == "image"
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +159,8 @@ def test_with_docker_the_image_is_built_and_answers_with_a_read_only_root(root: 
         pytest.skip("docker is not here; the steps of the Dockerfile are run without it")
     name = f"ultr-test-{os.getpid()}"
     subprocess.run(["docker", "build", "--tag", name, str(PROJECT)], check=True, capture_output=True)
-    mounts = ["-v", f"{root}/model:/model:ro", "-v", f"{root}/run/secrets/token:/run/secrets/token:ro"]
-    limits = ["--read-only", "--tmpfs", "/tmp", "--memory", "512m", "--cap-drop", "ALL"]
     port = _free_port()
-    run = ["docker", "run", "--detach", "--rm", "--name", name, *limits, *mounts, "-p", f"127.0.0.1:{port}:8000", name]
-    subprocess.run(run, check=True, capture_output=True)
+    subprocess.run(_line_of_the_page(name, root, port), shell=True, check=True, capture_output=True)
     try:
         state = ["docker", "inspect", "--format", "{{.State.Health.Status}}", name]
         _wait_until_healthy(lambda: subprocess.run(state, capture_output=True, text=True).stdout.strip() == "healthy")
