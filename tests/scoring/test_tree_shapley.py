@@ -12,7 +12,7 @@ import pytest
 from ultr.arrays import Doubles, Floats
 from ultr.relevance.forest import forest_of_lightgbm
 from ultr.scoring import tree_shapley as module
-from ultr.scoring.forest import Forest
+from ultr.scoring.forest import LEAF, Forest
 from ultr.scoring.tree_shapley import Boxes, tree_shapley
 
 FEATURES = 5
@@ -75,6 +75,14 @@ def test_they_are_those_of_the_definition(forest: Forest, listed: int, monkeypat
     expected = np.stack([by_definition(forest, features, row) for row in rows])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     assert np.abs(expected).max() > 0.1
+
+
+def test_values_on_a_threshold_go_where_the_forest_sends_them(forest: Forest) -> None:
+    thresholds = forest.thresholds[(forest.features != LEAF) & (np.abs(forest.thresholds) < 10)]
+    near = np.concatenate([thresholds, np.nextafter(thresholds, np.float32(np.inf))])
+    features = np.random.default_rng(2).choice(near, size=(9, FEATURES))
+    expected = np.stack([by_definition(forest, features, row) for row in range(3)])
+    np.testing.assert_allclose(tree_shapley(Boxes.of(forest), features, np.arange(3)), expected, rtol=0, atol=1e-12)
 
 
 def test_they_add_up_to_the_score_less_the_mean_of_the_list(forest: Forest) -> None:

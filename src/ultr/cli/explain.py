@@ -72,14 +72,7 @@ def explain(
         raise OptionError("--data and --log are for --global; give the candidates as a file behind the model")
     checks.integer("top", top, at_least=0)
     checks.integer("show", show, at_least=1)
-    read = options.read_file(
-        candidates,
-        labels=False,
-        features=features,
-        names=ranker.feature_names,
-        categories=ranker.categories,
-        columns=columns,
-    )
+    read = options.read_candidates(candidates, ranker, features=features, columns=columns)
     _of_candidates(ranker, _chosen(read, query), top=top or None, show=show, seed=seed, as_json=json)
 
 

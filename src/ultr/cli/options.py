@@ -139,6 +139,12 @@ def read_file(
     return ReadLists(judged)
 
 
+def read_candidates(path: Path, ranker: Ranker | Scorer, *, features: int | None, columns: TableColumns) -> ReadLists:
+    """The candidates of a file with the features of a ranker; labels, if there are any, are not used."""
+    names, categories = ranker.feature_names, ranker.categories
+    return read_file(path, labels=False, features=features, names=names, categories=categories, columns=columns)
+
+
 def read_ranker(model: Path) -> Ranker | Scorer:
     """The ranker of a model folder or of an exported file."""
     if model.is_file():

@@ -41,14 +41,8 @@ def rank(
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
     ranker = options.read_ranker(model)
-    read = options.read_file(
-        candidates,
-        labels=False,
-        features=features,
-        names=ranker.feature_names,
-        categories=ranker.categories,
-        columns=TableColumns(query_column, label_column, document_column),
-    )
+    columns = TableColumns(query_column, label_column, document_column)
+    read = options.read_candidates(candidates, ranker, features=features, columns=columns)
     judged, documents = read.judged, read.documents
     if ranker.training_range is not None:
         seen = ranker.training_range

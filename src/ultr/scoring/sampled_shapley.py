@@ -57,7 +57,7 @@ def _changes(score: Callable[[Floats], Floats | Doubles], document: Floats, othe
     The orders are those of the random keys [others, orders, features].
     """
     width = len(document)
-    places = keys.argsort(axis=-1).argsort(axis=-1)
+    places = keys.argsort(axis=-1)
     gone_over = places[..., None, :] < np.arange(width + 1)[:, None]
     mixed = np.where(gone_over, document, others[:, None, None, :])
     scores = np.asarray(score(mixed.reshape(-1, width)), dtype=np.float64).reshape(mixed.shape[:-1])
