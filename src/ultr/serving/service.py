@@ -32,13 +32,13 @@ class Service:
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._places = BoundedSemaphore(settings.limits.requests)
 
-    async def rank(self, body: bytes) -> RankResponse:
+    async def rank(self, body: bytes, *, explain: bool = False) -> RankResponse:
         """The answer to a request, made beside the event loop, which goes on with the others."""
         limits = self.settings.limits
         if not self._places.acquire(blocking=False):
             raise try_later("busy", f"{limits.requests} requests are being answered")
         scorer = self.slot.current.scorer
-        work = self._pool.submit(rank, body, scorer, limits=limits, missing=self.settings.missing)
+        work = self._pool.submit(rank, body, scorer, limits=limits, missing=self.settings.missing, explain=explain)
         # The place is free when the thread is, even if nobody waits for it any more.
         work.add_done_callback(lambda _: self._places.release())
         try:
