@@ -72,6 +72,7 @@ BENCHMARKS = (
     Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", *SEEDS)),
     Benchmark("trees", ("--methods", "click", "dla", "vectorization"), whole=()),
     Benchmark("forest_scoring"),
+    Benchmark("explanation"),
     Benchmark("quality", TWO_METHODS, whole=SEEDS),
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),

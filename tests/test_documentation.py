@@ -40,7 +40,10 @@ GIVEN = (
     stand_ins.runs,
     stand_ins.demo,
 )
-ELSEWHERE = {"docs/serve.md": "tests/serving/test_page.py sends its requests to a service"}
+ELSEWHERE = {
+    "docs/serve.md": "tests/serving/test_page.py sends its requests to a service",
+    "docs/deploy.md": "tests/deployment/test_dockerfile.py runs its line where docker is, and the steps of the image",
+}
 """Pages whose code is run by tests of their own."""
 MOST_NOT_RUN = 10
 """Blocks of all pages that are not run. Before raising it, think of a stand-in or of `run with`."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ultr.evaluation.comparison import compare as compare
     from ultr.evaluation.counterfactual import counterfactual_value as counterfactual_value
     from ultr.evaluation.judged import evaluate as evaluate
+    from ultr.explanation.explain import explain as explain
     from ultr.exporting.distillation import distil as distil
     from ultr.exporting.export import export as export
     from ultr.exporting.forest_file import export_forest as export_forest
@@ -87,6 +88,7 @@ _HOMES = {
     "diagnose": "ultr.diagnosis.diagnosis",
     "distil": "ultr.exporting.distillation",
     "evaluate": "ultr.evaluation.judged",
+    "explain": "ultr.explanation.explain",
     "export": "ultr.exporting.export",
     "export_forest": "ultr.exporting.forest_file",
     "letor_like": "ultr.datasets.letor_like",

@@ -22,8 +22,8 @@ from ultr.exporting import Distillation, distil, export_forest
 from ultr.methods import ClickBaseline, Vectorization, distilled, load
 from ultr.metrics import kendall_tau
 from ultr.relevance import MLP, Documents, Trees
-from ultr.relevance.forest import Forest
 from ultr.relevance.trees import BoostedTrees
+from ultr.scoring.forest import Forest
 from ultr.train.ranking_model import RankingModel
 
 SMALL = Trees(rounds=20, leaves=7, fewest_documents=5)

@@ -20,7 +20,8 @@ from ultr.exporting.engines.targets import TARGETS
 from ultr.exporting.forest_file import export_forest
 from ultr.methods import ClickBaseline
 from ultr.relevance import MLP, Trees
-from ultr.relevance.forest import LEAF, Forest, forest_of_lightgbm
+from ultr.relevance.forest import forest_of_lightgbm
+from ultr.scoring.forest import LEAF, Forest
 from ultr.testing.methods import small_log
 
 NAMES = ("title", "body", "age", "price")

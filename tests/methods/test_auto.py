@@ -105,8 +105,8 @@ def test_clicks_that_follow_the_position_alone_leave_the_order_of_raw_clicks() -
     kept = found.ranker_.choices["kept"]
     assert kept == 0
     raw, test = ClickBaseline(relevance=NETWORK).fit(noise), _data().test
-    scores = [each.score(test.features, test.offsets) for each in (raw, found)]
-    np.testing.assert_array_equal(*scores)
+    by_raw, scores = (each.score(test.features, test.offsets) for each in (raw, found))
+    np.testing.assert_array_equal(scores, by_raw)
 
 
 def test_most_of_the_correction_is_kept_where_clicks_are_plenty() -> None:

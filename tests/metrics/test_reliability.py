@@ -13,7 +13,8 @@ def _quantities() -> np.ndarray:
     third = random.normal(size=500)
     first, second = (0.7 * third + random.normal(size=500) for _ in range(2))
     values = np.stack([first, second + 0.4 * first, third])
-    return values - values.mean(axis=1, keepdims=True)
+    centred: np.ndarray = values - values.mean(axis=1, keepdims=True)
+    return centred
 
 
 def test_correlations_are_those_of_numpy() -> None:

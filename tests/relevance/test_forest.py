@@ -11,7 +11,8 @@ import pytest
 import xgboost
 
 from ultr.arrays import Doubles, Floats
-from ultr.relevance.forest import LEAF, Forest, at_most, forest_of_lightgbm, forest_of_xgboost
+from ultr.relevance.forest import at_most, forest_of_lightgbm, forest_of_xgboost
+from ultr.scoring.forest import LEAF, Forest
 
 FEATURES = 4
 

@@ -22,11 +22,11 @@ from ultr.exporting.engines.targets import TARGETS
 from ultr.exporting.forest_file import export_forest
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization, load
 from ultr.relevance import MLP, Trees
-from ultr.relevance.forest import LEAF
 from ultr.relevance.inputs import Inputs, all_documents
 from ultr.relevance.preprocessing import InputLayout, Preprocessing
 from ultr.relevance.trees import BoostedTrees
 from ultr.scoring import Scorer
+from ultr.scoring.forest import LEAF
 from ultr.testing.methods import small_lists, small_log
 
 NAMES = ("brand", *(str(number) for number in range(63)))

@@ -13,11 +13,13 @@ from tests.reporting.runs import by_clicks, by_labels, compared, data, log, rank
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.evaluation import evaluate
+from ultr.explanation import explain
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
 from ultr.reporting import Model, ReportInputs, models_of, report
 from ultr.reporting.click_matrix import click_matrix
 from ultr.reporting.orders import most_moved
+from ultr.reporting.orders import orders as orders_section
 from ultr.reporting.provenance import provenance
 from ultr.reporting.quality import quality
 
@@ -167,6 +169,22 @@ def test_of_several_lists_of_a_query_the_most_frequent_is_shown() -> None:
         {"place": "1", "as shown": "document 1", "clicks": "3", "new order": "document 0", "move": "▲ 1"},
         {"place": "2", "as shown": "document 0", "clicks": "1", "new order": "document 1", "move": "▼ 1"},
     ]
+
+
+def test_the_features_that_moved_documents_are_told_in_the_new_order(tmp_path: Path) -> None:
+    models = saved(tmp_path, "vectors")
+    section = orders_section(ReportInputs(models, log=log()))
+    ranker = models[0].ranker
+    for numbers, table in zip(section.numbers["queries"], section.tables, strict=True):
+        documents = np.array(numbers["second_order"])
+        found = explain(ranker, log().features[documents])
+        scores = ranker.score(log().features[documents]).astype(np.float64)
+        assert (np.diff(scores) <= 1e-6).all()
+        for place, (reasons, row) in enumerate(zip(numbers["reasons"], table.rows, strict=True)):
+            contributions = found.contributions[found.candidates.tolist().index(place)]
+            largest = np.sort(np.abs(contributions))[::-1][:2]
+            assert [abs(moved) for moved in reasons.values()] == pytest.approx(largest.tolist())
+            assert row["because of"] == ", ".join(f"{name} {moved:+.2g}" for name, moved in reasons.items())
 
 
 def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ultr.cli import (
     demo,
     doctor,
     evaluate,
+    explain,
     export,
     head,
     methods,
@@ -63,7 +64,8 @@ app = typer.Typer(
 )
 for command in (
     *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, evaluate.evaluate),
-    *(compare.compare, rank.rank, head.head, export.export, serve.serve, report.report, reproduce.reproduce),
+    *(compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve, report.report),
+    reproduce.reproduce,
 ):
     app.command()(command)
 
@@ -131,10 +133,10 @@ def _run() -> None:
         _fail(f"this command needs {error.name}, which is not installed: pip install 'ultr[{extra}]'")
     except Exception as error:
         # The usage errors of click, which typer keeps under a name of its own.
-        explain = getattr(error, "format_message", None)
-        if explain is None:
+        in_words = getattr(error, "format_message", None)
+        if in_words is None:
             raise
-        sentence: str = explain()
+        sentence: str = in_words()
         _fail(f"{sentence[:1].lower()}{sentence[1:].rstrip('.?')}; --help shows how")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -12,12 +13,13 @@ from ultr import checks
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.arrays import Strings
+    from ultr.arrays import Mask, Strings
     from ultr.data.categories import Categories
     from ultr.data.judged import JudgedLists
     from ultr.datasets.splits import Splits
     from ultr.datasets.table_file import TableColumns
     from ultr.methods.ranker import Ranker
+    from ultr.scoring import Scorer
 
 PARTS = ("train", "validation", "test")
 
@@ -49,6 +51,17 @@ LabelColumn = Annotated[
 DocumentColumn = Annotated[
     str | None, typer.Option(help="Column of the document id in a CSV or Parquet file; guessed if it has a usual name.")
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLists:
+    """The lists of a file."""
+
+    judged: JudgedLists
+    documents: Strings | None = None
+    """[documents], their ids, if the file has them."""
+    never_seen: Mask | None = None
+    """[documents, features], True for values of categorical features that training did not have; None if unknown."""
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
@@ -85,7 +98,8 @@ def read_part(
     become codes by its `categories`.
     """
     if Path(data).is_file():
-        return read_file(data, labels=True, features=features, names=names, categories=categories, columns=columns)[0]
+        read = read_file(data, labels=True, features=features, names=names, categories=categories, columns=columns)
+        return read.judged
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
     lists = lists if names is None else lists.with_features(names, what=data)
@@ -101,8 +115,8 @@ def read_file(
     names: Sequence[str] | None = None,
     categories: Categories | None = None,
     columns: TableColumns | None = None,
-) -> tuple[JudgedLists, Strings | None]:
-    """The lists of an SVMlight, CSV or Parquet file, and the ids of their documents if it has them."""
+) -> ReadLists:
+    """The lists of an SVMlight, CSV or Parquet file."""
     from ultr.datasets.cache import read_judged
     from ultr.datasets.table_file import TableLists, check_labels, is_table
 
@@ -114,7 +128,7 @@ def read_file(
             check_labels(table, path)
         typer.echo(table.note, err=True)
         _tell_missing(table.judged, path)
-        return table.judged, table.document_ids
+        return ReadLists(table.judged, table.document_ids, table.never_seen)
     if columns is not None and columns.given():
         raise OptionError(f"columns are named for CSV and Parquet files; {path} has no such ending, so name none")
     judged = read_judged(path, features=features)
@@ -122,7 +136,24 @@ def read_file(
         zeros = f"write them, or give --features {len(names)} if those that are left out are zero"
         judged = judged.with_features(names, what=str(path), way_out=zeros)
     _tell_missing(judged, path)
-    return judged, None
+    return ReadLists(judged)
+
+
+def read_candidates(path: Path, ranker: Ranker | Scorer, *, features: int | None, columns: TableColumns) -> ReadLists:
+    """The candidates of a file with the features of a ranker; labels, if there are any, are not used."""
+    names, categories = ranker.feature_names, ranker.categories
+    return read_file(path, labels=False, features=features, names=names, categories=categories, columns=columns)
+
+
+def read_ranker(model: Path) -> Ranker | Scorer:
+    """The ranker of a model folder or of an exported file."""
+    if model.is_file():
+        from ultr.scoring import Scorer
+
+        return Scorer.load(model)
+    from ultr.methods import load
+
+    return load(model)
 
 
 def _tell_missing(judged: JudgedLists, what: str | Path) -> None:

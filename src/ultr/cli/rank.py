@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,7 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Doubles, Floats, Strings
-    from ultr.data.categories import Categories
     from ultr.data.judged import JudgedLists
-    from ultr.evaluation.judged import RankerLike
 
 
 def rank(
@@ -51,15 +48,14 @@ def rank(
 
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
-    ranker, known, categories = _ranker(model)
-    judged, documents = options.read_file(
-        candidates,
-        labels=False,
-        features=features,
-        names=known,
-        categories=categories,
-        columns=TableColumns(query_column, label_column, document_column),
-    )
+    ranker = options.read_ranker(model)
+    columns = TableColumns(query_column, label_column, document_column)
+    read = options.read_candidates(candidates, ranker, features=features, columns=columns)
+    judged, documents = read.judged, read.documents
+    if ranker.training_range is not None:
+        seen = ranker.training_range
+        if told := seen.in_words(seen.flags(judged.features, read.never_seen)):
+            typer.echo(f"{candidates}: {told}; `ultr explain` shows which", err=True)
     scores: Floats | Doubles = ranker.score(judged.features, judged.offsets)
     if head is not None:
         scores = _with_head(head, scores, judged, documents)
@@ -102,16 +98,3 @@ def _with_head(head: Path, scores: Floats | Doubles, judged: JudgedLists, docume
     moved = np.add.reduceat(found != scores, judged.offsets[:-1]) > 0
     typer.echo(f"{moved.sum():,} of {judged.queries:,} queries are ranked by {head}, the others by features", err=True)
     return found
-
-
-def _ranker(model: Path) -> tuple[RankerLike, Sequence[str], Categories]:
-    """The ranker of a folder or an exported file, its features and the values of the categorical ones."""
-    if model.is_file():
-        from ultr.scoring import Scorer
-
-        scorer = Scorer.load(model)
-        return scorer, scorer.card.feature_names, scorer.card.categories
-    from ultr.methods import load
-
-    ranker = load(model)
-    return ranker, ranker.feature_names, ranker.categories

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ultr.arrays import Floats
+from ultr.arrays import Floats, Mask
 from ultr.errors import DataError, UltrWarning
 
 if TYPE_CHECKING:
@@ -46,16 +46,32 @@ def encode(column: pyarrow.ChunkedArray, values: Sequence[str]) -> tuple[Floats,
     >>> encode(pyarrow.chunked_array([["nike", None, "puma"]]), ("nike", "other"))[1]
     Counter({'puma': 1})
     """
-    import pyarrow
-    from pyarrow import compute
-
     texts = _as_texts(column)
-    known = compute.index_in(texts, value_set=pyarrow.array(values, pyarrow.string()))
-    missing = compute.or_kleene(compute.is_null(texts), compute.equal(texts, ""))
-    unseen = compute.and_(compute.is_null(known), compute.invert(compute.fill_null(missing, fill_value=True)))
+    known, unseen = _looked_up(texts, values)
     codes: Floats = known.to_numpy().astype(np.float32)
     codes[unseen.to_numpy()] = unseen_code(values)
     return codes, Counter(texts.filter(unseen).to_pylist())
+
+
+def never_seen(column: pyarrow.ChunkedArray, values: Sequence[str]) -> Mask:
+    """True where a column has a text that is not among the values.
+
+    >>> import pyarrow
+    >>> never_seen(pyarrow.chunked_array([["nike", None, "puma"]]), ("nike", "other")).tolist()
+    [False, False, True]
+    """
+    unseen: Mask = _looked_up(_as_texts(column), values)[1].to_numpy()
+    return unseen
+
+
+def _looked_up(texts: pyarrow.ChunkedArray, values: Sequence[str]) -> tuple[pyarrow.ChunkedArray, pyarrow.ChunkedArray]:
+    """The place of each text among the values, null if it has none, and whether it is a text without one."""
+    import pyarrow
+    from pyarrow import compute
+
+    known = compute.index_in(texts, value_set=pyarrow.array(values, pyarrow.string()))
+    missing = compute.or_kleene(compute.is_null(texts), compute.equal(texts, ""))
+    return known, compute.and_(compute.is_null(known), compute.invert(compute.fill_null(missing, fill_value=True)))
 
 
 def decoded(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ultr.arrays import Floats, Integers, Strings
+from ultr.arrays import Floats, Integers, Mask, Strings
 from ultr.data import ragged
-from ultr.data.categories import Categories
+from ultr.data.categories import Categories, category_columns, never_seen
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import column_order, feature_matrix, numbers
@@ -68,6 +68,9 @@ class TableLists:
     """The columns that were taken for query, label and document."""
     note: str
     """The same in words, with what was guessed."""
+    never_seen: Mask | None = None
+    """[documents, features], True for values of categorical features that are not among those that are known, whatever
+    they count as; None if there are no such features."""
 
     @classmethod
     def read(
@@ -113,7 +116,8 @@ class TableLists:
             f"{role} = {name or 'none'}{'' if name is None or getattr(asked, role) else ' (guessed)'}"
             for role, name in vars(found).items()
         ]
-        return cls(judged, ids, found, f"{path}: {', '.join(roles)}, {len(chosen)} features by name")
+        note = f"{path}: {', '.join(roles)}, {len(chosen)} features by name"
+        return cls(judged, ids, found, note, _never_seen(table, chosen, known, order))
 
 
 def is_table(path: str | Path) -> bool:
@@ -157,6 +161,16 @@ def check_labels(lists: TableLists, path: str | Path) -> None:
             f"{path} has no column that looks like the label; name it with --label-column or call it label; "
             f"its features are: {listed(lists.judged.feature_names)}"
         )
+
+
+def _never_seen(table: pyarrow.Table, names: Sequence[str], categories: Categories, order: Integers) -> Mask | None:
+    columns = category_columns(names, categories)
+    if not columns:
+        return None
+    marked = np.zeros((len(table), len(names)), dtype=np.bool_)
+    for column, values in columns.items():
+        marked[:, column] = never_seen(table[names[column]], values)[order]
+    return marked
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def export(
             "typical": ranker.scaling.typical.tolist(),
             "categories": ranker.categories,
             "missing": by_name(ranker.scaling.missing, ranker.feature_names),
+            "minimum": ranker.scaling.minimum.tolist(),
+            "maximum": ranker.scaling.maximum.tolist(),
             "model_digest": weights_digest(ranker.model),
             "data_fingerprint": ranker.data_fingerprint,
             "versions": {"ultr": __version__, "torch": str(torch.__version__)},

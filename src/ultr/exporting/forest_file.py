@@ -19,8 +19,9 @@ from ultr.exporting.engines.targets import TARGETS, Target
 from ultr.files import check_new_file, new_file, write_json
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
-from ultr.relevance.forest import LEAF, Forest
 from ultr.relevance.trees import BoostedTrees
+from ultr.scoring.forest import LEAF, Forest
+from ultr.train.bounded import Bounded
 
 ROWS = 300
 """Documents of each kind that a file is checked on."""
@@ -105,6 +106,8 @@ def export_forest(
 def forest_of(ranker: Ranker) -> Forest | None:
     """The forest that a ranker scores with, or the sum of several; None if it is more or something else."""
     ranking = ranker.model.ranking
+    if isinstance(ranking, Bounded):
+        return None
     models = {name: ranker.model.by_name[name] for name in ranking.ranks_with}
     forests = {name: model.forest for name, model in models.items() if isinstance(model, BoostedTrees)}
     if len(forests) < len(models):

@@ -20,9 +20,9 @@ from ultr.data.sessions import draw_sessions
 from ultr.errors import DataError, MissingExtraError
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
-from ultr.relevance.forest import Forest
 from ultr.relevance.relevance_model import Relevance
 from ultr.relevance.trees import BoostedTrees, Trees
+from ultr.scoring.forest import Forest
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.lists import TrainingLists
 from ultr.train.objective import ScalarObjective

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from ultr.methods.lambdamart import LabelledLists, LambdaMART
-from ultr.relevance.forest import Forest, forest_of_lightgbm
+from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.relevance_model import Relevance
 from ultr.relevance.trees import Trees, category_parameters
+from ultr.scoring.forest import Forest
 from ultr.train.objective import ScalarObjective
 
 

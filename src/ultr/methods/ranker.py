@@ -21,6 +21,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
+from ultr.data.training_range import TrainingRange
 from ultr.errors import DataError, OptionError
 from ultr.methods.factors import Factor
 from ultr.methods.known_levels import known_levels
@@ -106,6 +107,12 @@ class Ranker(Generic[ObjectiveT]):
     def preprocessing(self) -> Preprocessing:
         """The preprocessing of the features, ready to use."""
         return Preprocessing(self.scaling, category_columns(self.feature_names, self.categories))
+
+    @cached_property
+    def training_range(self) -> TrainingRange:
+        """The values that training had, by which others are told."""
+        seen = self.scaling
+        return TrainingRange(self.feature_names, seen.minimum, seen.maximum, seen.missing > 0, self.categories)
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates, higher is better.

@@ -16,8 +16,9 @@ from ultr.data import ragged
 from ultr.errors import OptionError, UltrWarning
 from ultr.methods.factors import Factor
 from ultr.methods.lambdamart import LabelledLists, LambdaMART
-from ultr.relevance.forest import Forest, forest_of_xgboost
+from ultr.relevance.forest import forest_of_xgboost
 from ultr.relevance.trees import Trees
+from ultr.scoring.forest import Forest
 from ultr.train.lists import Batch
 from ultr.train.objective import ScalarObjective
 

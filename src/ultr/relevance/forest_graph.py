@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ultr.relevance.forest import LEAF, Forest
+from ultr.scoring.forest import LEAF, Forest
 
 
 class ForestGraph(nn.Module):

@@ -53,8 +53,12 @@ class Layers(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """[documents, inputs] -> [documents, outputs]."""
+        return self.behind_tables(self.looked_up(inputs) if self.tables else inputs)
+
+    def behind_tables(self, inputs: Tensor) -> Tensor:
+        """Outputs from inputs that are all numbers, [documents, outputs]."""
         first, *rest = self.linear
-        values: Tensor = first(self._looked_up(inputs) if self.tables else inputs)
+        values: Tensor = first(inputs)
         for layer in rest:
             values = functional.elu(values, inplace=True)
             if self.normalise:
@@ -71,8 +75,8 @@ class Layers(nn.Module):
                 nn.init.zeros_(first[:, start : start + table.width])
             start += table.width
 
-    def _looked_up(self, inputs: Tensor) -> Tensor:
-        """The numbers, and the rows of the tables in the place of the places."""
+    def looked_up(self, inputs: Tensor) -> Tensor:
+        """The numbers, and the rows of the tables in the place of the places, [documents, numbers and rows]."""
         count = self.layout.numbers
         places = inputs[:, count:].long().unbind(-1)
         rows = [table(of_feature) for table, of_feature in zip(self.tables, places, strict=True)]

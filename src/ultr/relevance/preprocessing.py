@@ -91,18 +91,23 @@ class Preprocessing(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Preprocess features in which values may be missing, [documents, features] -> [documents, inputs]."""
+        numbers, *others = self.parts(features)
+        return torch.cat([normalised(numbers), *others], dim=-1) if others else normalised(numbers)
+
+    def parts(self, features: Tensor) -> list[Tensor]:
+        """Scaled numbers, then the indicators and the places of categories, where there are any."""
         numbers = features.index_select(-1, self.numbers) if self.categories else features
         scaled = (numbers - self.centre) * self.factor
         # NaN and infinity minus themselves are NaN: two operations in the graph, where `isfinite` takes five.
         known = scaled - scaled == 0
-        parts = [_normalised(torch.where(known, scaled, self.typical))]
+        parts = [torch.where(known, scaled, self.typical)]
         if len(self.indicated):
             parts.append((~known.index_select(-1, self.indicated)).to(scaled.dtype))
         if self.categories:
             codes = features.index_select(-1, self.codes)
             places = torch.where((codes >= 0) & (codes < self.sizes), codes + 1, self.unseen)
             parts.append(torch.where(codes == codes, places, 0.0))
-        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        return parts
 
     def prepare(self, features: Floats) -> Tensor:
         """Preprocess features, [documents, features], as `forward` does."""
@@ -113,9 +118,10 @@ class Preprocessing(nn.Module):
         scaled = values.sub_(self.centre).mul_(self.factor)
         if scaled.sum().isnan():
             scaled = scaled.where(scaled == scaled, self.typical)
-        return _normalised(scaled)
+        return normalised(scaled)
 
 
-def _normalised(scaled: Tensor) -> Tensor:
+def normalised(scaled: Tensor) -> Tensor:
+    """Scaled numbers after layer normalisation, if there are enough of them, [documents, numbers]."""
     enough = scaled.shape[-1] >= FEWEST_TO_NORMALISE
     return functional.layer_norm(scaled, scaled.shape[-1:]) if enough else scaled

@@ -16,11 +16,12 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.column_names import check_column
 from ultr.errors import DataError, MissingExtraError, OptionError
-from ultr.relevance.forest import Forest, forest_of_lightgbm
+from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.scoring.forest import Forest
 
 if TYPE_CHECKING:
     from lightgbm import Booster

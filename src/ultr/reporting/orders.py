@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.frequent_lists import frequent_lists
 from ultr.evaluation import shift_from_log
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.pages import Drawing, Section, Table, model_figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
+from ultr.reporting.reasons import Reasons
 
 EXAMPLES = 4
 LONGEST = 15
@@ -43,8 +46,8 @@ class Moved:
         """By how many places all documents move together, Spearman's footrule."""
         return int(np.abs(self.order - np.arange(len(self.order))).sum())
 
-    def rows(self, sides: tuple[str, str]) -> list[dict[str, str]]:
-        """A row for each place: who stood there, how often it was clicked, who stands there now and from where."""
+    def rows(self, sides: tuple[str, str], reasons: Sequence[str] = ()) -> list[dict[str, str]]:
+        """A row for each place: who stood there, how often it was clicked, who stands there now, from where and why."""
         return [
             {
                 "place": str(place + 1),
@@ -53,6 +56,7 @@ class Moved:
                 **({"grade": self.grades[place]} if self.grades else {}),
                 sides[1]: f"document {self.documents[before]}",
                 "move": arrow(int(before) - place),
+                **({"because of": reasons[place]} if reasons else {}),
             }
             for place, before in enumerate(self.order)
         ]
@@ -85,7 +89,7 @@ def most_moved(log: ClickLog, first: Model | None, second: Model, *, count: int 
 
     The first order is that of a model, or as shown; equal scores keep their order.
     """
-    lists = _looked_at(log)
+    lists = frequent_lists(log, most=MOST_LISTS)
     rows = ragged.rows_of(lists, log.offsets)
     offsets = ragged.from_lengths(log.lengths[lists])
     features = log.features[log.documents[rows]]
@@ -124,21 +128,24 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     found = [moved for moved in most_moved(inputs.log, first, second) if moved.distance]
     shift = shift_from_log(
         second.ranker,
-        inputs.log.part(_looked_at(inputs.log), inputs.log.splits),
+        inputs.log.part(frequent_lists(inputs.log, most=MOST_LISTS), inputs.log.splits),
         base=None if first is None else first.ranker,
     )
     text = (
         "The queries with the largest moves, each with its most frequent list. A green line is a document that rises, "
         "a dashed red one falls; the share on the left is how often it was clicked. Documents are named by their row "
-        "in the log."
+        "in the log. The tables also name the features that moved a document most against the mean score of its list: "
+        "their contributions add up to its score less that mean."
     )
     if not found:
         text = "Both orders are the same for every query."
     else:
         text = f"{text} {shift.sentence(second.name, AS_SHOWN if first is None else first.name)}"
+    # In the second order, as that is how the explained model ranks them.
+    reasons = [Reasons.of(second, inputs.log, moved.documents[moved.order]) for moved in found]
     tables = [
-        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides), folded=True)
-        for moved in found
+        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides, why.texts()), folded=True)
+        for moved, why in zip(found, reasons, strict=True)
     ]
     numbers = [
         {
@@ -148,21 +155,14 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
             "first_order": moved.documents.tolist(),
             "second_order": moved.documents[moved.order].tolist(),
             "clicks": moved.clicks.tolist(),
+            "reasons": why.numbers(),
         }
-        for moved in found
+        for moved, why in zip(found, reasons, strict=True)
     ]
     drawings = [moved.drawing(sides) for moved in found]
     return Section(
         title, text, drawings=drawings, tables=tables, numbers={"queries": numbers, "exposure_shift": vars(shift)}
     )
-
-
-def _looked_at(log: ClickLog) -> Integers:
-    """The list of each query with the most impressions, of the queries with the most."""
-    order = np.lexsort((-log.impressions, log.queries))
-    firsts = order[np.unique(log.queries[order], return_index=True)[1]]
-    most = firsts[np.argsort(-log.impressions[firsts], kind="stable")][:MOST_LISTS]
-    return most[log.lengths[most] > 1].astype(np.int64)
 
 
 def _order(model: Model, features: Floats, offsets: Integers) -> Integers:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
+from ultr.data.training_range import TrainingRange
 from ultr.errors import ModelFileError
 
 KEY = "ultr"
@@ -48,6 +50,10 @@ class Card(BaseModel):
     missing: dict[str, FiniteFloat] = {}
     """The share of the training documents in which a feature was missing, of those that were: others are not expected
     to be."""
+    minimum: list[FiniteFloat] = []
+    """The smallest value of each feature in training; empty, like `maximum`, in files that were exported before it was
+    noted."""
+    maximum: list[FiniteFloat] = []
     model_digest: str
     """Names the weights that were exported."""
     data_fingerprint: str
@@ -58,11 +64,25 @@ class Card(BaseModel):
     def _one_value_for_each_feature(self) -> Self:
         if len(self.typical) != len(self.feature_names):
             raise ValueError("typical and feature_names differ in length")
+        if not {len(self.minimum), len(self.maximum)} <= {0, len(self.feature_names)}:
+            raise ValueError("minimum or maximum and feature_names differ in length")
         if len(set(self.feature_names)) != len(self.feature_names):
             raise ValueError("feature_names has a name twice")
         if not self.categories.keys() | self.missing.keys() <= set(self.feature_names):
             raise ValueError("categories or missing name what is no feature")
         return self
+
+    def training_range(self) -> TrainingRange | None:
+        """The values that training had; None in files that were exported before they were noted."""
+        if not self.minimum or not self.maximum:
+            return None
+        return TrainingRange(
+            names=tuple(self.feature_names),
+            minimum=np.array(self.minimum, dtype=np.float32),
+            maximum=np.array(self.maximum, dtype=np.float32),
+            was_missing=np.isin(self.feature_names, list(self.missing)),
+            categories=self.categories,
+        )
 
     @classmethod
     def parse(cls, text: str, *, file: object) -> Card:

@@ -14,10 +14,14 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers
 from ultr.data import ragged
-from ultr.data.categories import category_columns
+from ultr.data.categories import Categories, category_columns
+from ultr.data.training_range import TrainingRange
 from ultr.errors import DataError, ModelFileError
 from ultr.scoring.card import INPUTS, KEY, Card
 from ultr.scoring.external_data import has_external_data
+from ultr.scoring.forest import Forest
+from ultr.scoring.onnx_forest import forest_in
+from ultr.scoring.tree_shapley import Boxes
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, RunOptions
@@ -34,18 +38,44 @@ class Scorer:
     It can be used by several threads at once.
     """
 
-    def __init__(self, session: InferenceSession, card: Card, digest: str, *, file: object = "the model") -> None:
+    def __init__(self, session: InferenceSession, card: Card, content: bytes, *, file: object = "the model") -> None:
         self._session = session
+        self._content = content
         self.card = card
-        self.digest = digest
+        self.digest = blake2b(content, digest_size=16).hexdigest()
         """Digest of the file: the same for the same bytes."""
         self.file = file
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features that it takes, in order."""
+        return tuple(self.card.feature_names)
+
+    @property
+    def categories(self) -> Categories:
+        """The values of each categorical feature by its name."""
+        return self.card.categories
+
+    @cached_property
+    def training_range(self) -> TrainingRange | None:
+        """The values that training had; None in files that were exported before they were noted."""
+        return self.card.training_range()
 
     @cached_property
     def codes(self) -> dict[int, dict[str, int]]:
         """The code of each value of each categorical feature, by its column."""
         columns = category_columns(self.card.feature_names, self.card.categories)
         return {column: {value: code for code, value in enumerate(values)} for column, values in columns.items()}
+
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The forest in the file; None if it holds something else."""
+        return forest_in(self._content)
+
+    @cached_property
+    def boxes(self) -> list[Boxes] | None:
+        """The leaves of that forest, by which it is explained."""
+        return None if self.forest is None else Boxes.of(self.forest)
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, seconds: float = TRIAL_SECONDS) -> Self:
@@ -78,7 +108,7 @@ class Scorer:
             raise ModelFileError(f"{file} is an ONNX model, but not one that `ultr export` wrote")
         card = Card.parse(text, file=file)
         _check_signature(session, card, file=file)
-        scorer = cls(session, card, blake2b(content, digest_size=16).hexdigest(), file=file)
+        scorer = cls(session, card, content, file=file)
         scorer._try_out(seconds)
         return scorer
 

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from ultr.serving.explaining import PARAMETER, is_wanted
 from ultr.serving.gate import Exchange, Gate
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import ModelAnswer, RankAnswer, StatusAnswer
@@ -60,16 +61,24 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     refusals = refusals_of(settings)
     made: dict[str, bytes] = {}
 
-    @app.post("/rank", summary="Order candidates", response_model=RankAnswer, responses=refusals["/rank"])
+    @app.post(
+        "/rank",
+        summary="Order candidates",
+        response_model=RankAnswer,
+        responses=refusals["/rank"],
+        openapi_extra={"parameters": [PARAMETER]},
+    )
     async def rank(request: Request) -> Response:
         """The candidates of each query, the best first."""
+        explain = is_wanted(request.query_params)
         async with service.bodies.receive(request) as body:
-            ranking = await service.rank(body)
+            ranking = await service.rank(body, explain=explain)
         exchange: Exchange = request.scope["exchange"]
         exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
         service.metrics.queries.inc(ranking.queries)
         service.metrics.candidates.inc(ranking.candidates)
         service.metrics.unseen.inc(ranking.unseen)
+        service.metrics.outside.inc(ranking.outside)
         return _json(ranking.content)
 
     @app.get("/model", summary="What answers", response_model=ModelAnswer, responses=refusals["/model"])

@@ -24,6 +24,8 @@ class Metrics:
         self.candidates = Counter("ultr_candidates", "Scored candidates.", registry=registry)
         said = "Values of categorical features that were never seen in training."
         self.unseen = Counter("ultr_unseen_values", said, registry=registry)
+        said = "Values below or above those of training, or missing where none was."
+        self.outside = Counter("ultr_outside_training", said, registry=registry)
         said = "Attempts to load another model: new, same or failed."
         self.reloads = Counter("ultr_reloads", said, ["result"], registry=registry)
         name, said = "ultr_model_loaded_timestamp_seconds", "When the model that answers was loaded."

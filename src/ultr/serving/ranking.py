@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
+from ultr.serving.explaining import explained, outside
 from ultr.serving.features import FeatureRules, Missing, refusal
 from ultr.serving.limits import RequestLimits
 from ultr.serving.parts import check_parts
@@ -32,6 +33,8 @@ class RankResponse:
     candidates: int
     unseen: int
     """Values of categorical features that were never seen in training."""
+    outside: int
+    """Other values that training did not have."""
 
 
 def rank(
@@ -40,6 +43,7 @@ def rank(
     *,
     limits: RequestLimits,
     missing: Missing = "as-trained",
+    explain: bool = False,
     run: RunOptions | None = None,
 ) -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
@@ -54,11 +58,13 @@ def rank(
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
+    how, reasons = explained(scorer, features, offsets) if explain else ("", {})
     answers = [
-        _ordered(query, scores[start:end]) for query, start, end in zip(queries, offsets, offsets[1:], strict=False)
+        _ordered(query, scores[start:end], {row - start: reason for row, reason in reasons.items()})
+        for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False)
     ]
-    content = to_json({"model": scorer.digest, "queries": answers})
-    return RankResponse(content, len(queries), len(features), rules.unseen)
+    content = to_json({"model": scorer.digest, **({"explained_by": how} if explain else {}), "queries": answers})
+    return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features))
 
 
 def _parse(body: bytes) -> RankRequest:
@@ -148,14 +154,17 @@ def _check_scores(scores: Floats, queries: Sequence[Query], offsets: np.ndarray)
     raise refusal(number, queries[number], row - int(offsets[number]), "no_score", fault)
 
 
-def _ordered(query: Query, scores: Floats) -> dict[str, Any]:
-    """The candidates of a query, the best first; ties keep their order."""
+def _ordered(query: Query, scores: Floats, reasons: Mapping[int, Any]) -> dict[str, Any]:
+    """The candidates of a query, the best first, with the reasons that there are; ties keep their order."""
     order = np.argsort(-scores, kind="stable")
     named = {} if query.id is None else {"id": query.id}
-    ranking = [
+    ranking: list[dict[str, Any]] = [
         {"index": index, "score": score}
         if (name := query.candidates[index].id) is None
         else {"index": index, "id": name, "score": score}
         for index, score in zip(order.tolist(), scores[order].tolist(), strict=True)
     ]
+    for each in ranking if reasons else ():
+        if each["index"] in reasons:
+            each["explanation"] = reasons[each["index"]]
     return {**named, "ranking": ranking}

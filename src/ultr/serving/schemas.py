@@ -53,12 +53,23 @@ class RankRequest(Message):
     queries: Annotated[list[Query], FailFast()] = Field(min_length=1)
 
 
+class CandidateReasons(Message):
+    """What moved a candidate against the mean score of its query."""
+
+    mean_score: float = Field(description="The mean score of the candidates of the query.")
+    contributions: dict[str, float] = Field(description="By feature; they add up to the score less the mean score.")
+    gap: float = Field(description="What they lack to that.")
+    complete: bool = Field(description="True if the gap is within the tolerance.")
+    largest_error: float | None = Field(default=None, description="The largest standard error, if they were sampled.")
+
+
 class Ranked(Message):
     """A candidate at its place."""
 
     index: int = Field(description="Which of the candidates as sent, counted from 0.")
     id: Id | None = Field(default=None, description="As sent; left out if there was none.")
     score: float = Field(description="Higher is better; comparable within a query.")
+    explanation: CandidateReasons | None = Field(default=None, description="If `explain=true`, of the first ones.")
 
 
 class RankedQuery(Message):
@@ -72,6 +83,7 @@ class RankAnswer(Message):
     """Every query in the order sent, and the file that ranked it."""
 
     model: str = Field(description="The digest of the model file.")
+    explained_by: str | None = Field(default=None, description="How contributions were found, if `explain=true`.")
     queries: list[RankedQuery]
 
 

@@ -47,14 +47,16 @@ class Service:
         """Number of threads that still work on a request which was given up."""
         return sum(work.running() for work in list(self._given_up))
 
-    async def rank(self, body: bytes) -> RankResponse:
+    async def rank(self, body: bytes, *, explain: bool = False) -> RankResponse:
         """The answer to a request, made beside the event loop, which goes on with the others."""
         limits = self.settings.limits
         if not self._places.acquire(blocking=False):
             raise try_later("busy", f"{limits.requests} requests are being answered")
         scorer = self.slot.current.scorer
         run = RunOptions()
-        work = self._pool.submit(rank, body, scorer, limits=limits, missing=self.settings.missing, run=run)
+        work = self._pool.submit(
+            rank, body, scorer, limits=limits, missing=self.settings.missing, explain=explain, run=run
+        )
         # The place is free when the thread is, even if nobody waits for it any more.
         work.add_done_callback(lambda _: self._places.release())
         self._keep(self._begun, work)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ultr.relevance.forest import LEAF, Forest
+from ultr.scoring.forest import LEAF, Forest
 
 
 def trained_model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:

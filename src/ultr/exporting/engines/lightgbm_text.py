@@ -9,7 +9,7 @@ import numpy as np
 
 from ultr.errors import OptionError
 from ultr.exporting.engines.nested import InnerNode, next_above, trees
-from ultr.relevance.forest import LEAF, Forest
+from ultr.scoring.forest import LEAF, Forest
 
 _NAN = 2 << 2
 """Decision type of a node whose missing values are NaN."""

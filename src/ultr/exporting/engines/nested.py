@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ultr.arrays import Floats
-from ultr.relevance.forest import LEAF, Forest
+from ultr.scoring.forest import LEAF, Forest
 
 T = TypeVar("T")
 

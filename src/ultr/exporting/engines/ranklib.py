@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from ultr.exporting.engines.nested import InnerNode, trees
-from ultr.relevance.forest import Forest
+from ultr.scoring.forest import Forest
 
 
 def ensemble(forest: Forest) -> str:

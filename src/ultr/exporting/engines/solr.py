@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ultr.exporting.engines.nested import InnerNode, trees
-from ultr.relevance.forest import Forest
+from ultr.scoring.forest import Forest
 
 _SLACK = np.float32(1e-6)
 """Solr adds this to a threshold, in float32, and sends left what is at most the sum."""

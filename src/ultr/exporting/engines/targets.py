@@ -14,7 +14,7 @@ import numpy as np
 from ultr.arrays import Doubles, Floats
 from ultr.errors import MissingExtraError
 from ultr.exporting.engines import elastic, interpreters, lightgbm_text, ranklib, solr, xgboost_dump, xgboost_model
-from ultr.relevance.forest import Forest
+from ultr.scoring.forest import Forest
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ultr.exporting.engines.nested import InnerNode, next_above, trees
-from ultr.relevance.forest import Forest
+from ultr.scoring.forest import Forest
 
 
 def definition(forest: Forest, names: Sequence[str]) -> str:

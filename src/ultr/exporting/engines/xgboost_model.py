@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ultr.exporting.engines.nested import next_above
-from ultr.relevance.forest import LEAF, Forest
+from ultr.scoring.forest import LEAF, Forest
 
 _NO_PARENT = 2**31 - 1
 

@@ -1,0 +1,130 @@
+"""Why is this ranked here? Contributions of the features of candidates, against their list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ultr import checks
+from ultr.arrays import Floats, Integers
+from ultr.data import ragged
+from ultr.data.named_features import match_features
+from ultr.explanation.integrated_gradients import NetworkGradients
+from ultr.methods.estimator import Estimator
+from ultr.methods.ranker import Ranker
+from ultr.relevance.inputs import Inputs, all_documents
+from ultr.relevance.mlp import Network
+from ultr.relevance.relevance_model import RelevanceModel
+from ultr.relevance.trees import BoostedTrees
+from ultr.scoring import Scorer
+from ultr.scoring.explanation import (
+    EXACT,
+    GRADIENTS,
+    SAMPLED,
+    Explanation,
+    Moves,
+    RankedList,
+    explain_lists,
+    ranked_lists,
+)
+from ultr.scoring.file_explanation import explain_file
+from ultr.scoring.sampled_shapley import sampled_shapley
+from ultr.scoring.tree_shapley import Boxes, tree_shapley
+from ultr.seeding import generator
+
+FIXED = "what the whole list adds to its scores, the base vector, is held fixed"
+
+
+def explain(
+    ranker: Ranker | Estimator | Scorer,
+    features: object,
+    offsets: Integers | None = None,
+    *,
+    top: int | None = None,
+    ids: Collection[str] = (),
+    seed: int = 0,
+) -> Explanation:
+    """Contributions of the features to the scores of candidates, against the mean score of their list.
+
+    Those of a candidate add up to its score less the mean score of its list; `gaps` are what is missing, and `complete`
+    says where that is within the tolerance. Forests have exact Shapley values, networks integrated gradients, both with
+    all documents of the list as the reference. Where the list adds to a score, as the base vector of Vectorization
+    does, that is held fixed: what is explained is r(x) . b with the b of the list as it is.
+
+    Args:
+        ranker: A fitted estimator, the ranker that `load` gave, or the `Scorer` of an exported file.
+        features: Candidates as `Ranker.score` takes them, an array or a frame.
+        offsets: Query `i` has the rows `offsets[i]:offsets[i + 1]`; by default all are candidates of one query.
+        top: Explain only so many of each query, the best; the others are still what they are compared with.
+        ids: Columns of a frame that are no features.
+        seed: Seed of the orders that are drawn for models that are neither forests nor networks of this package.
+
+    """
+    ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
+    if top is not None:
+        checks.integer("top", top, at_least=1)
+    if not isinstance(features, np.ndarray | list | tuple):
+        features = match_features(features, ranker.feature_names, categories=ranker.categories, ids=ids)
+    matrix = np.asarray(features, dtype=np.float32)
+    bounds = np.array([0, len(matrix)]) if offsets is None else np.asarray(offsets, dtype=np.int64)
+    ragged.check_offsets(bounds, len(matrix), what="candidates")
+    if isinstance(ranker, Scorer):
+        return explain_file(ranker, matrix, bounds, top=top, seed=seed)
+    lists = ranked_lists(ranker.score(matrix, bounds), matrix, bounds, top=top)
+    how, contribute = _contributions(ranker, seed=seed)
+    note = FIXED if len(ranker.model.ranking.ranks_with) > 1 else ""
+    return explain_lists(contribute, lists, names=ranker.feature_names, how=how, note=note)
+
+
+def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedList], Moves]]:
+    """The way to explain a ranker, and the function that does so for a list."""
+    model = ranker.model.by_name[ranker.model.ranking.ranks_with[0]]
+    explainers: dict[type[RelevanceModel], tuple[str, Callable[[RelevanceModel], Callable[[RankedList], Moves]]]] = {
+        BoostedTrees: (EXACT, _of_trees),
+        Network: (GRADIENTS, lambda projected: _of_network(projected, ranker)),
+    }
+    how, explainer = explainers.get(type(model), (SAMPLED, lambda projected: _of_any(projected, ranker, seed=seed)))
+    known: list[tuple[Tensor, Callable[[RankedList], Moves]]] = []
+
+    def contribute(ranked: RankedList) -> Moves:
+        vector = _direction(ranker, ranked.features)
+        # Only a base vector differs from list to list.
+        if not known or not torch.equal(known[0][0], vector):
+            known[:] = [(vector, explainer(model.project(vector)))]
+        return known[0][1](ranked)
+
+    return how, contribute
+
+
+def _direction(ranker: Ranker, features: Floats) -> Tensor:
+    """The vector v by which r(x) . v are the scores of one list."""
+    ranking = ranker.model.ranking
+    r = torch.from_numpy(ranker.outputs(features, ranking.ranks_with))
+    with torch.no_grad():
+        return ranking.direction(r[None], torch.ones(1, len(r), dtype=torch.bool))
+
+
+def _of_trees(model: RelevanceModel) -> Callable[[RankedList], Moves]:
+    assert isinstance(model, BoostedTrees)
+    boxes = Boxes.of(model.forest)
+    return lambda ranked: (tree_shapley(boxes, ranked.features, ranked.rows), None)
+
+
+def _of_network(model: RelevanceModel, ranker: Ranker) -> Callable[[RankedList], Moves]:
+    assert isinstance(model, Network)
+    gradients = NetworkGradients(model, ranker.preprocessing)
+    return lambda ranked: (gradients.contributions(ranked), None)
+
+
+def _of_any(model: RelevanceModel, ranker: Ranker, *, seed: int) -> Callable[[RankedList], Moves]:
+    random = generator(seed, "sampled permutations")
+
+    @torch.no_grad()
+    def score(features: Floats) -> Floats:
+        scores: Floats = model(all_documents(Inputs(features, ranker.preprocessing))).squeeze(-1).numpy()
+        return scores
+
+    return lambda ranked: sampled_shapley(score, ranked.features, ranked.rows, random=random)
