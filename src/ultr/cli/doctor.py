@@ -71,7 +71,10 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
     if (Path(log) / "manifest.json").is_file():
         if columns is not None:
             raise OptionError(f"{log} is prepared already; leave --columns out")
-        return ClickLog.load(log), Summary.read(log)
+        clicks = ClickLog.load(log)
+        # All of it is looked at anyway, so that it is worth knowing first whether it is the log that was written.
+        clicks.fingerprint()
+        return clicks, Summary.read(log)
     prepared = prepare(log, work / "log", columns=columns)
     return prepared.log, prepared.summary
 

@@ -146,6 +146,7 @@ def _read_log(models: list[Model], path: str) -> ClickLog:
     from ultr.methods.known_levels import check_factors
 
     log = ClickLog.load(path)
+    log.fingerprint()
     if not log.clicks.any():
         raise DataError(f"{path} has no click, so there is nothing to report of it; give another log")
     for model in models:

@@ -20,6 +20,8 @@ BINS = 20
 """Bins of a numeric factor whose edges are not given."""
 MOST_NUMBERS = 100
 """A column of numbers with more different values than this is numeric, one with fewer is categorical."""
+MOST_POSITIONS = 10_000
+"""A position below this place is a mistake: each position is a level of a bias factor."""
 _SLACK = 0.1
 """How far an edge may be from its quantile, in bins, to be a round number."""
 
@@ -57,7 +59,17 @@ def position_factor(positions: Integers, *, count: int | None = None) -> BiasFac
     if len(positions) and positions.min() < 1:
         raise DataError(f"positions start at 1, got {positions.min()}")
     count = int(positions.max(initial=1)) if count is None else count
+    check_positions(count)
     return BiasFactor("position", (positions - 1).astype(np.int32), tuple(str(i + 1) for i in range(count)))
+
+
+def check_positions(last: int) -> None:
+    """Raise a `DataError` if lists reach further down than any list does, before there is a level for each place."""
+    if last > MOST_POSITIONS:
+        raise DataError(
+            f"a document stands at position {last:,}, but positions end at {MOST_POSITIONS:,}; cut such lists off or "
+            "leave them out"
+        )
 
 
 def categorical_factor(name: str, values: object) -> BiasFactor:

@@ -15,7 +15,7 @@ from ultr.data.grades import Grades
 from ultr.data.signal import Signal
 from ultr.data.split import Split
 from ultr.errors import DataError
-from ultr.files import read_json, write_json
+from ultr.files import check_is_file, read_json, write_json
 
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
@@ -47,6 +47,8 @@ class LogManifest(BaseModel):
     signals: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = {}
     splits: tuple[Split, ...] = ()
+    fingerprint: str | None = None
+    """That of the log, which its arrays must have; None if it was written before there was one."""
 
 
 def write_log(log: ClickLog, folder: Path) -> None:
@@ -68,13 +70,13 @@ def write_log(log: ClickLog, folder: Path) -> None:
         signals=tuple(signal.name for signal in log.signals),
         categories=log.categories,
         splits=log.splits,
+        fingerprint=log.fingerprint(),
     )
-    write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
+    write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True), sealed=True)
 
 
-def read_fields(folder: Path) -> dict[str, Any]:
+def read_fields(folder: Path, manifest: LogManifest) -> dict[str, Any]:
     """The fields of a saved log by name; its arrays stay on disk until they are used."""
-    manifest = read_manifest(folder)
     optional = {"pair_clicks": manifest.pair_clicks, "periods": manifest.period_names is not None}
     names = [*ARRAYS, *(name for name, there in optional.items() if there)]
     grades = manifest.grades
@@ -114,8 +116,10 @@ def read_manifest(folder: Path) -> LogManifest:
 def read_array(path: Path) -> npt.NDArray[Any]:
     """An array that stays on disk until it is used."""
     try:
+        check_is_file(path)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    # NumPy reads a header as a piece of Python, and raises whatever that does.
+    except Exception as error:
         raise DataError(f"{path} is missing or damaged ({error}); write the click log again") from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path} is not a .npy array; write the click log again")

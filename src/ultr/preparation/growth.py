@@ -56,21 +56,23 @@ class Grown:
     def load(cls, folder: str | Path) -> Grown:
         """The log in a folder, or a `DataError` if nothing can be added to it."""
         folder = Path(folder)
-        ClickLog.load(folder)
+        # A damaged log must not live on in the next one under a fingerprint that fits.
+        ClickLog.load(folder).fingerprint()
         if not (folder / RAW / SETTINGS).is_file():
             raise DataError(
                 f"nothing can be added to {folder}: days are, and it was not prepared by day; "
                 "prepare it again with --time COLUMN --periods day"
             )
-        content = read_json(folder / RAW / SETTINGS)
+        options, features = _read_settings(folder / RAW / SETTINGS)
         raw, summary = ClickLog.load(folder / RAW), Summary.read(folder)
+        raw.fingerprint()
         if summary is None:
             raise DataError(f"{folder} has no summary.json, so nothing can be added to it; prepare all days again")
         return cls(
             folder,
             raw,
-            content["options"],
-            TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"]),
+            options,
+            features,
             {factor.name: factor.edges for factor in raw.factors if factor.edges},
             summary,
         )
@@ -105,7 +107,7 @@ class Grown:
                     yield pyarrow.array(np.asarray(features[rows, i]), from_pandas=True)
 
         writer = None
-        for batch in parquet.ParquetFile(self.folder / "documents.parquet").iter_batches(_BLOCK):
+        for batch in _documents(self.folder).iter_batches(_BLOCK):
             rows = batch.column("row").to_numpy().astype(np.int64)
             table = pyarrow.table(
                 {
@@ -126,7 +128,7 @@ class Grown:
         import pyarrow
         from pyarrow import parquet
 
-        table = parquet.read_table(self.folder / "documents.parquet")
+        table = _documents(self.folder).read()
         if "low" not in table.column_names:
             return None
         known = table.select(["query", "document", "low", "high"]).filter(pyarrow.compute.is_valid(table["low"]))
@@ -151,7 +153,24 @@ def keep_growing(
             "options": {name: _plain(value) for name, value in kept.items() if name != "robots"},
             "features": TypeAdapter(tuple[FeatureColumn, ...]).dump_python(features),
         },
+        sealed=True,
     )
+
+
+def _read_settings(path: Path) -> tuple[dict[str, Any], tuple[FeatureColumn, ...]]:
+    content = read_json(path)
+    try:
+        options = TypeAdapter(dict[str, Any]).validate_python(content["options"])
+        return options, TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is damaged ({type(error).__name__}); prepare all days again") from error
+
+
+def _documents(folder: Path) -> Any:
+    """The file of a log's documents, whose pages must have the checksums that were written with them."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(folder / "documents.parquet", page_checksum_verification=True)
 
 
 def check_new_days(old: ClickLog, new: tuple[str, ...], *, source: str, folder: Path) -> None:
