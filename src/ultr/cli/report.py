@@ -57,7 +57,7 @@ def report(
     command = shlex.join(["ultr", *sys.argv[1:]])
     with output.status(f"reading {run}") as status:
         inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold)
-        status.update(f"looking at {inputs.subject.name}")
+        status.update(output.shown(f"looking at {inputs.subject.name}"))
         found = (
             report_on(inputs, name=str(run), command=command)
             if second is None
@@ -67,13 +67,13 @@ def report(
     if json:
         output.print_json(found.as_json() | {"page": str(target)})
         return
-    typer.echo(found.summary)
+    output.echo(found.summary)
     if inputs.unseen is not None and not inputs.evaluations:
         for sentence in inputs.unseen.remarks:
-            typer.echo(sentence)
+            output.echo(sentence)
     for sentence in inputs.missing:
-        typer.echo(f"not shown: {sentence}")
-    typer.echo(f"{target}")
+        output.echo(f"not shown: {sentence}")
+    output.echo(f"{target}")
 
 
 def _inputs(
@@ -126,12 +126,13 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
 
     if given is not None:
         return _read_log(models, str(given)), str(given)
-    origins = [(model.folder, model.manifest.origin) for model in models]
-    paths = [found_from(folder, origin.log) for folder, origin in origins if origin is not None and origin.log]
+    origins = [(model, origin) for model in models if (origin := model.manifest.origin) is not None]
+    paths = {found_from(model.folder, origin.log): model for model, origin in origins if origin.log}
     gone = [path for path in paths if not Path(path).is_dir()]
-    for path in dict.fromkeys(paths):
+    for path, model in paths.items():
         if path in gone:
             continue
+        _tell_source("log", path, model)
         try:
             return _read_log(models, path), path
         except DataError as error:
@@ -139,6 +140,11 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
     where = f" {gone[0]} is not there any more." if gone else ""
     missing.append(f"What the log says is left out.{where} Give it with --log FOLDER.")
     return None, ""
+
+
+def _tell_source(what: str, source: str, model: Model) -> None:
+    """Say which files are read because a manifest, perhaps a stranger's, names them."""
+    output.echo(f"{what}: {source}, which the manifest of {model.name} names; --{what} gives another", err=True)
 
 
 def _read_log(models: list[Model], path: str) -> ClickLog:
@@ -170,17 +176,18 @@ def _judged(
     from ultr.datasets.source import LETOR_LIKE
     from ultr.methods.origin import found_from
 
-    origins = [(model.folder, origin) for model in models if (origin := model.manifest.origin) is not None]
+    origins = [(model, origin) for model in models if (origin := model.manifest.origin) is not None]
     if given is not None:
         first_fold, seed = (origins[0][1].fold, origins[0][1].seed) if origins else (1, 0)
         return _read_judged(models, given, fold or first_fold, seed)
-    sources = [
-        (found_from(folder, source), fold or origin.fold, origin.seed)
-        for folder, origin in origins
+    sources = {
+        (found_from(model.folder, source), fold or origin.fold, origin.seed): model
+        for model, origin in origins
         for source in (origin.data, origin.validation)
         if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS)
-    ]
-    for source, chosen, seed in dict.fromkeys(sources):
+    }
+    for (source, chosen, seed), model in sources.items():
+        _tell_source("data", source, model)
         try:
             return _read_judged(models, source, chosen, seed)
         except (UltrError, OSError) as error:
