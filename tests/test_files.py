@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ultr.errors import DataError, OptionError, UltrWarning
-from ultr.files import new_file, new_folder, read_json, write_json
+from ultr.files import new_file, new_folder, parse_toml, read_json, write_json
 
 
 def _written_by_ultr(folder: Path) -> None:
@@ -256,3 +256,9 @@ def test_a_sealed_file_comes_back_and_a_changed_one_does_not(tmp_path: Path) -> 
     (tmp_path / "a.json").write_text(text.replace("2.5", "2.25"))
     with pytest.raises(DataError, match="its digest is another"):
         read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = 1" + "0" * 10_000, "a = ["])
+def test_toml_of_a_stranger_ends_in_a_sentence(text: str) -> None:
+    with pytest.raises(DataError, match="stranger is not valid TOML"):
+        parse_toml(text, "stranger")

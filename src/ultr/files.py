@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -170,6 +171,16 @@ def read_json(path: str | Path) -> Any:
             f"again, or remove {DIGEST!r} from it if the change is yours"
         )
     return content
+
+
+def parse_toml(text: str, where: str | Path) -> dict[str, Any]:
+    """The content of a TOML file; what is none is a `DataError`."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is not valid TOML: nested too deeply, or a number that is too long") from error
 
 
 def check_is_file(path: str | Path) -> None:

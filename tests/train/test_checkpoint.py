@@ -52,7 +52,7 @@ def _made_up(path: Path, change: Callable[[dict[str, Tensor], dict[str, Any]], o
     state = json.loads(metadata["state"])
     change(tensors, state)
     metadata["state"] = json.dumps(state)
-    save_file(tensors, path, metadata | {"digest": file._digest(tensors, metadata)})
+    save_file(tensors, path, metadata | {"digest": file.checkpoint_digest(tensors, metadata)})
 
 
 def test_no_flipped_bit_of_a_checkpoint_is_trained_on(small_log: ClickLog, saved: Path) -> None:

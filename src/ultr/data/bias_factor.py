@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, is_whole
 from ultr.errors import DataError, OptionError, UltrWarning
 
 OTHER = "other"
@@ -41,7 +41,7 @@ class BiasFactor:
     """
 
     def __post_init__(self) -> None:
-        if self.values.ndim != 1 or self.values.dtype.kind not in "iu":
+        if self.values.ndim != 1 or not is_whole(self.values):
             raise DataError(f"the values of bias factor {self.name!r} must be a flat array of integers")
         if len(self.values) and not 0 <= self.values.min() <= self.values.max() < len(self.levels):
             raise DataError(f"the values of bias factor {self.name!r} must index its {len(self.levels)} levels")

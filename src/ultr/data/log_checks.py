@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ultr.arrays import Integers
+from ultr.arrays import Integers, is_whole
 from ultr.data import ragged
 from ultr.data.bias_factor import check_positions
 from ultr.data.column_names import check_names, check_texts
@@ -121,7 +121,7 @@ def _check_shapes(log: ClickLog) -> None:
 
 
 def _check_flat(name: str, array: Integers) -> None:
-    if array.ndim != 1 or array.dtype.kind not in "iu":
+    if array.ndim != 1 or not is_whole(array):
         raise DataError(f"{name} of a click log must be a flat array of integers, got {array.dtype}")
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.grades import Grades
 from ultr.data.signal import Signal
 from ultr.data.split import Split
 from ultr.errors import DataError
-from ultr.files import check_is_file, read_json, write_json
+from ultr.files import read_json, write_json
 
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
@@ -111,16 +111,3 @@ def read_manifest(folder: Path) -> LogManifest:
     if manifest.format != FORMAT:
         raise DataError(f"{folder} is not a click log that this version reads; simulate or prepare it again")
     return manifest
-
-
-def read_array(path: Path) -> npt.NDArray[Any]:
-    """An array that stays on disk until it is used."""
-    try:
-        check_is_file(path)
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    # NumPy reads a header as a piece of Python, and raises whatever that does.
-    except Exception as error:
-        raise DataError(f"{path} is missing or damaged ({error}); write the click log again") from error
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"{path} is not a .npy array; write the click log again")
-    return array

@@ -16,6 +16,7 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.clicks.registry import CLICK_MODELS
+from ultr.data.array_file import read_array
 from ultr.datasets.source import Source
 from ultr.errors import DataError
 from ultr.experiments.run import Found, Run
@@ -97,7 +98,7 @@ class Store:
             return None
         manifest = read_json(folder / "manifest.json")
         try:
-            values = np.load(folder / "values.npy", allow_pickle=False)
+            values = np.asarray(read_array(folder / "values.npy"))
             return Outcome(run, values, float(manifest["seconds"]), folder / "model", manifest["validation"])
         except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise DataError(f"the run kept in {folder} is damaged ({error}); remove it to run it again") from error

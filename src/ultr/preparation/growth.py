@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from ultr import checks
 from ultr.arrays import Integers
 from ultr.data import ragged
+from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor, ordered_levels
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
@@ -96,7 +97,7 @@ class Grown:
             raise DataError(
                 f"the features of {engine.source} are not those of {self.folder}; give the same columns of one kind"
             )
-        features = np.load(self.folder / "features.npy", mmap_mode="r", allow_pickle=False)
+        features = read_array(self.folder / "features.npy")
         path = engine.work / "old_documents.parquet"
 
         def values(batch: Any, rows: Integers) -> Iterator[Any]:

@@ -75,7 +75,7 @@ class Checkpoint:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(self.path) as draft:
             try:
-                save_file(tensors, draft, metadata | {"digest": _digest(tensors, metadata)})
+                save_file(tensors, draft, metadata | {"digest": checkpoint_digest(tensors, metadata)})
             except SafetensorError as error:
                 raise ModelFileError(f"cannot write checkpoint {self.path}: {error}") from error
 
@@ -99,7 +99,7 @@ class Checkpoint:
                 f"checkpoint {self.path} is of another version of ultr ({written}, not {FORMAT}); go on with that "
                 "version, or remove it to start again"
             )
-        if metadata.pop("digest", None) != _digest(tensors, metadata) or written != FORMAT:
+        if metadata.pop("digest", None) != checkpoint_digest(tensors, metadata) or written != FORMAT:
             raise self.damaged("its digest is another")
         if metadata.get("run") != self.run:
             raise ModelFileError(
@@ -136,8 +136,9 @@ def _check_moments(moments: Mapping[str, Tensor], model: nn.Module) -> None:
     """Raise a `ValueError` unless an optimiser of this model can have this state: steps, and tensors of its shapes."""
     parameters = dict(model.named_parameters())
     for name, moment in moments.items():
-        parameter = parameters.get(name.rpartition(":")[0])
-        if parameter is None or (moment.ndim and moment.shape != parameter.shape):
+        owner, _, key = name.rpartition(":")
+        wanted = torch.zeros(()) if key == "step" else parameters.get(owner)
+        if owner not in parameters or wanted is None or (moment.shape, moment.dtype) != (wanted.shape, wanted.dtype):
             raise ValueError(f"{name} is the state of no weight")
 
 
@@ -145,7 +146,7 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+def checkpoint_digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     """A digest of all that a checkpoint promises: names, types, shapes and values of its tensors, and what it says."""
     digest = blake2b(to_bytes(dict(tensors)), digest_size=16)
     digest.update(json.dumps(metadata, sort_keys=True).encode())
