@@ -23,7 +23,7 @@ NAMES = (
     *("a", "b", "a\x1fb", "b\x1fa", "\x1e0", "\x1e1", "\x1f", "it's", 'say "no"', "a,b", "a;b", "a\tb", "tab\t", "\\N"),
     *("NULL", "null", "nan", "None", "true", "0", "00", "1e5", "1.0", "-1", "1" + "0" * 22, "0x10", "2020-01-01", "\\"),
     *("ä", "a\u0308", "🦆", "\u202eevil", "\x1b[2J", "<script>", "{{7*7}}", "'; DROP TABLE log; --", "%s", "${x}"),
-    "x" * 3_000,
+    *("x" * 3_000, "a ", " a", "A", "a\x00", "\x00", "a\x00b", "a\nb", "a\r", "\ufeff", "\u00a0", "\uffff"),
 )
 """Texts that are ids like any other."""
 

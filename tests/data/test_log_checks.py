@@ -27,7 +27,9 @@ PLAIN: dict[str, Any] = {"features": np.eye(3), "documents": [0, 1, 2], "offsets
         ({"signals": {"cart": [2**62, 2**62, 0]}}, r"9.22e\+18 signal 'cart' in all"),
         ({"feature_names": ["a", "b", "a"]}, "two features are called 'a'; give each a name of its own"),
         ({"feature_names": ["a", "b", "\ud800"]}, r"'\\ud800' among the features is no valid Unicode text"),
-        ({"device": ["a", "b", "\ud800"]}, "among the bias factors and their levels is no valid Unicode"),
+        ({"device": ["a", "b", "a\0"]}, r"'a\\x00' among the levels of 'device' ends with a NUL character"),
+        ({"queries": ["a\0"]}, "among the queries ends with a NUL character"),
+        ({"device": ["a", "b", "\ud800"]}, "among the levels of 'device' is no valid Unicode"),
     ],
 )
 def test_values_that_no_log_has_end_in_a_sentence(change: dict[str, Any], message: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers, is_whole
+from ultr.data.column_names import check_texts
 from ultr.errors import DataError, OptionError, UltrWarning
 
 OTHER = "other"
@@ -113,6 +114,8 @@ def factor_of(name: str, values: object) -> BiasFactor:
     """
     if isinstance(values, BiasFactor):
         return replace(values, name=name)
+    if isinstance(values, list | tuple):
+        check_texts((value for value in values if isinstance(value, str)), what=f"levels of {name!r}")
     column = np.asarray(values)
     if column.dtype.kind not in "iuf" or (count := len(np.unique(column))) <= MOST_NUMBERS:
         return categorical_factor(name, column)

@@ -15,6 +15,7 @@ from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, factor_of, position_factor
 from ultr.data.categories import Categories, recode
 from ultr.data.cells import Cells
+from ultr.data.column_names import check_texts
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
 from ultr.data.log_checks import check_log, trusted, whole_numbers
@@ -166,10 +167,9 @@ class ClickLog:
                 raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
         lists = len(bounds) - 1
-        ids, query_numbers = np.unique(
-            np.array([str(query) for query in (range(lists) if queries is None else queries)], dtype=np.str_),
-            return_inverse=True,
-        )
+        texts = [str(query) for query in (range(lists) if queries is None else queries)]
+        check_texts(texts, what="queries")
+        ids, query_numbers = np.unique(np.array(texts, dtype=np.str_), return_inverse=True)
         period_numbers, period_names = (None, ()) if periods is None else _periods(periods)
         log = cls(
             features=matrix,

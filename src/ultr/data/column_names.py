@@ -44,8 +44,12 @@ def check_names(names: Sequence[str], *, what: str) -> None:
 
 
 def check_texts(texts: Iterable[str], *, what: str) -> None:
-    """Raise a `DataError` for half a surrogate pair, which is no text: no file could hold it."""
+    """Raise a `DataError` for what no file or array holds as it is: half a surrogate pair, and NUL at the end."""
     for text in texts:
+        if text.endswith("\0"):
+            raise DataError(
+                f"{text!r} among the {what} ends with a NUL character, which arrays drop; name it otherwise"
+            )
         try:
             text.encode()
         except UnicodeEncodeError as error:

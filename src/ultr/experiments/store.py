@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, fingerprint
 from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.array_file import read_array
 from ultr.datasets.source import Source
@@ -87,7 +87,9 @@ class Store:
                     "version": __version__,
                     "seconds": found.seconds,
                     "validation": found.validation,
+                    "values": fingerprint(values),
                 },
+                sealed=True,
             )
         self.checkpoint(run).unlink(missing_ok=True)
 
@@ -99,6 +101,9 @@ class Store:
         manifest = read_json(folder / "manifest.json")
         try:
             values = np.asarray(read_array(folder / "values.npy"))
+            # Runs of before there were digests have none.
+            if manifest.get("values") not in (None, fingerprint(values)):
+                raise ValueError("the digest of values.npy is another")
             return Outcome(run, values, float(manifest["seconds"]), folder / "model", manifest["validation"])
         except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise DataError(f"the run kept in {folder} is damaged ({error}); remove it to run it again") from error

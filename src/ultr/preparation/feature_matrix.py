@@ -72,7 +72,7 @@ def write_documents(
                 columns |= {f"category {name}": batch.column(cell).filter(mask) for name, cell in texts.items()}
                 columns |= {each: batch.column(each).filter(mask) for each in kept}
                 piece = pyarrow.table(columns)
-                writer = writer or parquet.ParquetWriter(names, piece.schema, write_page_checksum=True)
+                writer = writer or parquet.ParquetWriter(names, piece.schema)
                 writer.write_table(piece)
     finally:
         if writer is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ RAW = "raw"
 """The folder of the log with all values of its factors and no features, inside the folder of the log."""
 SETTINGS = "settings.json"
 """The options that a log was prepared with, inside `RAW`."""
+DOCUMENTS = "documents.parquet"
+"""Which document each row of the features is, inside the folder of the log."""
 _BLOCK = 100_000
 _NOT_KEPT = ("columns", "features_from", "clicks_from", "engine", "memory", "strict", "guessed")
 
@@ -64,7 +67,7 @@ class Grown:
                 f"nothing can be added to {folder}: days are, and it was not prepared by day; "
                 "prepare it again with --time COLUMN --periods day"
             )
-        options, features = _read_settings(folder / RAW / SETTINGS)
+        options, features = _read_settings(folder)
         raw, summary = ClickLog.load(folder / RAW), Summary.read(folder)
         raw.fingerprint()
         if summary is None:
@@ -108,7 +111,7 @@ class Grown:
                     yield pyarrow.array(np.asarray(features[rows, i]), from_pandas=True)
 
         writer = None
-        for batch in _documents(self.folder).iter_batches(_BLOCK):
+        for batch in parquet.ParquetFile(self.folder / DOCUMENTS).iter_batches(_BLOCK):
             rows = batch.column("row").to_numpy().astype(np.int64)
             table = pyarrow.table(
                 {
@@ -129,7 +132,7 @@ class Grown:
         import pyarrow
         from pyarrow import parquet
 
-        table = _documents(self.folder).read()
+        table = parquet.read_table(self.folder / DOCUMENTS)
         if "low" not in table.column_names:
             return None
         known = table.select(["query", "document", "low", "high"]).filter(pyarrow.compute.is_valid(table["low"]))
@@ -153,25 +156,32 @@ def keep_growing(
         {
             "options": {name: _plain(value) for name, value in kept.items() if name != "robots"},
             "features": TypeAdapter(tuple[FeatureColumn, ...]).dump_python(features),
+            "documents": _digest(folder / DOCUMENTS),
         },
         sealed=True,
     )
 
 
-def _read_settings(path: Path) -> tuple[dict[str, Any], tuple[FeatureColumn, ...]]:
+def _read_settings(folder: Path) -> tuple[dict[str, Any], tuple[FeatureColumn, ...]]:
+    path = folder / RAW / SETTINGS
     content = read_json(path)
     try:
         options = TypeAdapter(dict[str, Any]).validate_python(content["options"])
-        return options, TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} is damaged ({type(error).__name__}); prepare all days again") from error
+        features = TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"])
+        # Logs of before there were digests have none.
+        if content.get("documents") not in (None, _digest(folder / DOCUMENTS)):
+            raise ValueError(f"the digest of {DOCUMENTS} is another")
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise DataError(
+            f"{folder} is damaged ({why}), so nothing can be added to it; prepare all days again"
+        ) from error
+    return options, features
 
 
-def _documents(folder: Path) -> Any:
-    """The file of a log's documents, whose pages must have the checksums that were written with them."""
-    from pyarrow import parquet
-
-    return parquet.ParquetFile(folder / "documents.parquet", page_checksum_verification=True)
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def check_new_days(old: ClickLog, new: tuple[str, ...], *, source: str, folder: Path) -> None:
