@@ -8,8 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from benchmarks.attack.damage import damage
 from benchmarks.attack.outcome import Outcome, outcome_of
+from ultr.arrays import Floats
 from ultr.data.judged import JudgedLists
 from ultr.datasets.svmlight import MAX_FEATURE, read_svmlight
 
@@ -125,20 +128,21 @@ def _dense(documents: Documents | None) -> object:
     if documents is None:
         return None
     width = max(max(values, default=0) for _, _, values in documents)
-    zero = struct.pack("<f", 0.0)
-    rows = [b"".join(_quiet(values.get(i, zero)) for i in range(1, width + 1)) for _, _, values in documents]
-    return [(label, query, row) for (label, query, _), row in zip(documents, rows, strict=True)]
+    rows = np.zeros((len(documents), width), dtype="<f4")
+    for row, (_, _, values) in zip(rows, documents, strict=True):
+        for feature, bits in values.items():
+            row[feature - 1] = struct.unpack("<f", bits)[0]
+    return [document[:2] for document in documents], _bits(rows)
 
 
 def _documents(lists: JudgedLists) -> object:
     queries = [str(query) for query, length in zip(lists.query_ids, lists.lengths, strict=True) for _ in range(length)]
-    rows = [b"".join(_quiet(struct.pack("<f", value)) for value in row) for row in lists.features]
-    return list(zip(lists.labels.tolist(), queries, rows, strict=True))
+    return list(zip(lists.labels.tolist(), queries, strict=True)), _bits(lists.features.astype("<f4"))
 
 
-def _quiet(bits: bytes) -> bytes:
-    """One pattern for all values that are missing."""
-    return b"nan " if struct.unpack("<f", bits)[0] != struct.unpack("<f", bits)[0] else bits
+def _bits(rows: Floats) -> bytes:
+    """The bits of values, one pattern for all that are missing."""
+    return np.where(np.isnan(rows), np.float32(np.nan), rows).tobytes()
 
 
 def _line(random: Random) -> str:
