@@ -89,8 +89,11 @@ def _inputs(
     beside = [Model.load(path) for path in against]
     models = _named([*first, *second, *beside])
     missing: list[str] = []
-    clicks, log_name = _log(models, log, missing)
-    judged, judged_name = _judged(models, data, fold, missing)
+    told: list[str] = []
+    clicks, log_name = _log(models, log, missing, told)
+    judged, judged_name = _judged(models, data, fold, missing, told)
+    for sentence in told:
+        output.echo(sentence, err=True)
     inputs = ReportInputs(
         models=tuple(models),
         log=clicks,
@@ -120,7 +123,7 @@ def _named(models: list[Model]) -> list[Model]:
     return named
 
 
-def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[ClickLog | None, str]:
+def _log(models: list[Model], given: Path | None, missing: list[str], told: list[str]) -> tuple[ClickLog | None, str]:
     """The log that is given, or else the first that a model says it learned from and that is still there."""
     from ultr.methods.origin import found_from
 
@@ -132,7 +135,7 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
     for path, model in paths.items():
         if path in gone:
             continue
-        _tell_source("log", path, model)
+        told.append(_named_by("log", path, model))
         try:
             return _read_log(models, path), path
         except DataError as error:
@@ -142,9 +145,9 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
     return None, ""
 
 
-def _tell_source(what: str, source: str, model: Model) -> None:
-    """Say which files are read because a manifest, perhaps a stranger's, names them."""
-    output.echo(f"{what}: {source}, which the manifest of {model.name} names; --{what} gives another", err=True)
+def _named_by(what: str, source: str, model: Model) -> str:
+    """A sentence on files that are read because a manifest, perhaps a stranger's, names them."""
+    return f"{what}: {source}, which the manifest of {model.name} names; --{what} gives another"
 
 
 def _read_log(models: list[Model], path: str) -> ClickLog:
@@ -169,7 +172,7 @@ def _read_log(models: list[Model], path: str) -> ClickLog:
 
 
 def _judged(
-    models: list[Model], given: str | None, fold: int | None, missing: list[str]
+    models: list[Model], given: str | None, fold: int | None, missing: list[str], told: list[str]
 ) -> tuple[JudgedLists | None, str]:
     """The judged lists that are given, or else the test part of the data set that chose weights or trained a bound."""
     from ultr.datasets.layouts import LAYOUTS
@@ -187,7 +190,7 @@ def _judged(
         if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS)
     }
     for (source, chosen, seed), model in sources.items():
-        _tell_source("data", source, model)
+        told.append(_named_by("data", source, model))
         try:
             return _read_judged(models, source, chosen, seed)
         except (UltrError, OSError) as error:
