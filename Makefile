@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WITH_PEERS := $(VENV)/.peers-installed
 
-.PHONY: demo test lint unit format bench docs clean
+.PHONY: demo test lint unit format bench attack docs clean
 
 demo: $(STAMP)
 	$(BIN)/ultr demo --out demo --overwrite
@@ -31,6 +31,10 @@ docs: $(STAMP)
 
 bench: $(WITH_PEERS)
 	$(BIN)/python -m benchmarks $(if $(MQ2007),--mq2007 $(MQ2007))
+
+# Fuzzers for all that is read; two minutes unless MINUTES says otherwise.
+attack: $(STAMP)
+	$(BIN)/python -m benchmarks.attack $(if $(MINUTES),--minutes $(MINUTES))
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ultr needs Python 3.11 or newer: make PYTHON=python3.11")'

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ultr.errors import DataError, OptionError, UltrWarning
-from ultr.files import new_file, new_folder, read_json, write_json
+from ultr.files import new_file, new_folder, parse_toml, read_json, write_json
 
 
 def _written_by_ultr(folder: Path) -> None:
@@ -223,3 +225,40 @@ def test_broken_json_is_a_data_error(content: bytes, tmp_path: Path) -> None:
         read_json(tmp_path / "a.json")
     with pytest.raises(DataError, match=r"cannot read .*b\.json"):
         read_json(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('["\\ud800"]', "not valid JSON .*surrogates not allowed"),
+        ("9" * 10_000, "not valid JSON"),
+    ],
+)
+def test_json_of_a_stranger_ends_in_a_sentence(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_json(tmp_path / "a.json")
+
+
+def test_a_pipe_is_no_json_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(DataError, match="is not a file"):
+        read_json(tmp_path / "a.json")
+
+
+def test_a_sealed_file_comes_back_and_a_changed_one_does_not(tmp_path: Path) -> None:
+    content = {"a": [1, 2.5, None, "é"], "b": {"c": math.nan}}
+    write_json(tmp_path / "a.json", content, sealed=True)
+    assert read_json(tmp_path / "a.json") == {"a": [1, 2.5, None, "é"], "b": {"c": None}}
+    text = (tmp_path / "a.json").read_text()
+    (tmp_path / "a.json").write_text(text.replace("2.5", "2.25"))
+    with pytest.raises(DataError, match="its digest is another"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = 1" + "0" * 10_000, "a = ["])
+def test_toml_of_a_stranger_ends_in_a_sentence(text: str) -> None:
+    with pytest.raises(DataError, match="stranger is not valid TOML"):
+        parse_toml(text, "stranger")

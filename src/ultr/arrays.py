@@ -18,6 +18,11 @@ Strings: TypeAlias = npt.NDArray[np.str_]
 _CHUNK = 2**24
 
 
+def is_whole(array: npt.NDArray[Any]) -> bool:
+    """True for integers that all fit into int64."""
+    return array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
+
+
 def fingerprint(*arrays: npt.NDArray[Any]) -> str:
     """A short name for the exact content of some arrays: equal arrays of one type give equal names."""
     digest = blake2b(digest_size=16)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ultr.locks import lock
 
 _ENDING = ".ultr-draft"
 OLD = "old"
@@ -26,14 +27,14 @@ def draft_beside(target: Path) -> Iterator[Path]:
     _sweep(target)
     # It has no ending before it has a lock, so that nobody sweeps it in between.
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    lock = _lock(made)
+    held = _lock(made)
     draft = made.rename(f"{made}{_ENDING}")
     try:
         yield draft
     finally:
         _discard(draft, target)
-        if lock is not None:
-            os.close(lock)
+        if held is not None:
+            os.close(held)
 
 
 def put_aside(path: Path, target: Path, word: str) -> Path:
@@ -57,23 +58,14 @@ def _sweep(target: Path) -> None:
     name = re.compile(rf"\.{re.escape(target.name)}-[a-z0-9_]{{8}}{re.escape(_ENDING)}")
     with suppress(OSError):
         for path in [path for path in target.parent.iterdir() if name.fullmatch(path.name)]:
-            if (lock := _lock(path)) is not None:
+            if (held := _lock(path)) is not None:
                 _discard(path, target)
-                os.close(lock)
+                os.close(held)
 
 
 def _lock(folder: Path) -> int | None:
     """A lock on a folder; None if somebody else has it, or the file system knows none."""
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    descriptor = None
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock(folder)
     except OSError:
-        if descriptor is not None:
-            os.close(descriptor)
         return None
-    return descriptor

@@ -6,14 +6,19 @@ import json
 import math
 import os
 import shutil
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from ultr.drafts import OLD, draft_beside, put_aside
 from ultr.errors import DataError, OptionError, UltrWarning
+
+DIGEST = "manifest_digest"
+"""The key of a sealed JSON file that holds the digest of all others."""
 
 
 @contextmanager
@@ -128,10 +133,10 @@ def check_new_file(path: str | Path, *, overwrite: bool = False) -> None:
         raise OptionError(f"{path} exists; give another file or ask to overwrite it (--overwrite)")
 
 
-def write_json(path: str | Path, content: Any) -> None:
-    """Write `content` as JSON, whole or not at all."""
+def write_json(path: str | Path, content: Any, *, sealed: bool = False) -> None:
+    """Write `content` as JSON, whole or not at all; a sealed file gets a digest of itself that `read_json` checks."""
     with new_file(path) as draft:
-        draft.write_text(as_json(content) + "\n")
+        draft.write_text(as_json(content | {DIGEST: _digest(content)} if sealed else content) + "\n")
 
 
 def as_json(content: Any) -> str:
@@ -148,10 +153,42 @@ def _without_nan(content: Any) -> Any:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file; a missing or broken one is a `DataError`."""
+    """The content of a JSON file; a missing, broken or, if it is sealed, changed one is a `DataError`."""
+    check_is_file(path)
     try:
-        return json.loads(Path(path).read_text())
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        # Half a surrogate pair is no text: it could be neither printed nor written.
+        json.dumps(content, ensure_ascii=False).encode()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise DataError(f"{path} is nested too deeply to be a file of ultr; write it again or restore it") from error
     except ValueError as error:
         raise DataError(f"{path} is not valid JSON ({error}); write it again or restore it") from error
+    if isinstance(content, dict) and DIGEST in content and content.pop(DIGEST) != _digest(content):
+        raise DataError(
+            f"{path} is damaged or was changed after it was written: its digest is another; restore it or write it "
+            f"again, or remove {DIGEST!r} from it if the change is yours"
+        )
+    return content
+
+
+def parse_toml(text: str, where: str | Path) -> dict[str, Any]:
+    """The content of a TOML file; what is none is a `DataError`."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is not valid TOML: nested too deeply, or a number that is too long") from error
+
+
+def check_is_file(path: str | Path) -> None:
+    """Raise a `DataError` for what is there and is no file, such as a pipe, which would be waited for."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise DataError(f"{path} is not a file; restore it or write it again")
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """A digest of what a JSON file says, however it is laid out."""
+    return blake2b(as_json(content).encode(), digest_size=16).hexdigest()

@@ -18,6 +18,7 @@ from tests.cli.console import ultr
 from ultr.bias import SwapTable, click_rate_propensities, pivot
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
+from ultr.files import read_json, write_json
 from ultr.methods import METHODS, ClickBaseline, load
 from ultr.methods.flat_options import types
 from ultr.relevance import MLP, Trees
@@ -601,8 +602,7 @@ def test_models_of_a_part_of_the_log_are_compared_on_the_rest(swapped: Path, tmp
 def test_a_model_without_a_record_of_its_data_is_not_measured_in_silence(swapped: Path, tmp_path: Path) -> None:
     old = tmp_path / "old"
     shutil.copytree(swapped / "raw", old)
-    manifest = json.loads((old / "manifest.json").read_text())
-    (old / "manifest.json").write_text(json.dumps(manifest | {"provenance": None}))
+    write_json(old / "manifest.json", read_json(old / "manifest.json") | {"provenance": None})
     told = (
         f"Warning: what {old} was trained on is not recorded, so numbers are too good if it was this log; train again "
         "to have it recorded, or make sure that it was another log."

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.console import ultr
 
+from ultr.files import read_json, write_json
+
 pytestmark = pytest.mark.usefixtures("_few_draws")
 TINY = ["--steps", 10, "--set", "hidden=8", "--set", "evaluate_every=5"]
 DATA = "letor-like=60"
@@ -112,7 +114,7 @@ def test_what_doubts_the_numbers_is_on_the_screen(runs: Path, tmp_path: Path) ->
     chosen = "Note: clicks of this part chose the weights of model, so numbers may be a little too good."
     shutil.copytree(runs / "model", tmp_path / "model")
     manifest = tmp_path / "model" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"origin": None}))
+    write_json(manifest, read_json(manifest) | {"origin": None})
     assert chosen in ultr("report", tmp_path / "model", "--log", runs / "log").stdout.splitlines()
 
 

@@ -15,6 +15,7 @@ from ultr.data import click_log, ragged
 from ultr.data.bias_factor import BiasFactor, position_factor
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
+from ultr.files import DIGEST
 
 ARRAYS = ["features", "documents", "offsets", "impressions", "clicks", "queries", "query_ids", "factor-0"]
 
@@ -482,7 +483,9 @@ def test_a_saved_log_loads_with_its_pairs(tmp_path: Path) -> None:
 
 def test_a_log_without_pairs_is_saved_as_it_always_was(tmp_path: Path) -> None:
     random_log().save(tmp_path / "log")
-    assert set(json.loads((tmp_path / "log" / "manifest.json").read_text())) == {"format", "factors", "feature_names"}
+    assert set(json.loads((tmp_path / "log" / "manifest.json").read_text())) == {
+        *("format", "factors", "feature_names", "fingerprint", DIGEST),
+    }
     assert {path.name for path in (tmp_path / "log").iterdir()} == {
         "manifest.json",
         "factor-1.npy",

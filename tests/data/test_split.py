@@ -12,6 +12,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Lineage, Provenance
 from ultr.data.split import SPLITS, Split
 from ultr.errors import DataError
+from ultr.files import read_json, write_json
 
 
 @pytest.mark.parametrize("by", SPLITS)
@@ -69,9 +70,9 @@ def test_the_record_is_saved_with_a_log_and_folders_without_one_are_read(tmp_pat
 def test_a_damaged_record_is_one_data_error(change: dict[str, object], tmp_path: Path) -> None:
     random_log().split(0.5)[0].save(tmp_path / "log")
     path = tmp_path / "log" / "manifest.json"
-    manifest = json.loads(path.read_text())
+    manifest = read_json(path)
     manifest["splits"][0] |= change
-    path.write_text(json.dumps(manifest))
+    write_json(path, manifest, sealed=True)
     with pytest.raises(DataError, match=r"its manifest is wrong at 'splits\.0"):
         ClickLog.load(tmp_path / "log")
 

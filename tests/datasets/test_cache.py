@@ -276,3 +276,16 @@ def test_an_entry_that_appears_while_one_is_written_is_no_error(
     monkeypatch.setattr(cache, "read_svmlight", racing)
     assert read_judged(path, cache=folder).documents == 3
     assert len(entries(folder)) == 1
+
+
+@pytest.mark.parametrize("name", ["features.npy", "labels.npy", "offsets.npy", "query_ids.npy"])
+def test_bits_that_rot_while_the_time_stays_are_noticed(name: str, path: Path, folder: Path) -> None:
+    plain = read_judged(path, cache=folder).fingerprint()
+    (entry,) = entries(folder)
+    file, whole = entry / name, (entry / name).read_bytes()
+    status = file.stat()
+    for place in range(len(whole) - 8, len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert read_judged(path, cache=folder).fingerprint() == plain
+        status = file.stat()

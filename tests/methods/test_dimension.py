@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
 from ultr.errors import DataError, ModelFileError, OptionError
 from ultr.evaluation import QueryLikelihoods
+from ultr.files import read_json, write_json
 from ultr.methods import Vectorization, load
 from ultr.methods.dimension import choose_dimension, hold_out
 from ultr.methods.vector_objective import Embeddings
@@ -127,9 +127,9 @@ def test_a_given_dimension_is_no_choice(small_log: ClickLog, tmp_path: Path) -> 
 def test_a_damaged_dimension_is_refused(dimension: object, small_log: ClickLog, tmp_path: Path) -> None:
     Vectorization(dimension=2, **TINY).fit(small_log).save(tmp_path / "model")
     path = tmp_path / "model" / "manifest.json"
-    content = json.loads(path.read_text())
+    content = read_json(path)
     content["options"]["dimension"] = dimension
-    path.write_text(json.dumps(content))
+    write_json(path, content, sealed=True)
     with pytest.raises(ModelFileError):
         load(tmp_path / "model")
 

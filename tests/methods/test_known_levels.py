@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from ultr.data.bias_factor import BiasFactor, numeric_factor
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, ModelFileError, UltrWarning
 from ultr.evaluation import UnseenPart, click_fit, compare
+from ultr.files import read_json, write_json
 from ultr.methods import DLA, ClickBaseline, TwoTower, load
 from ultr.methods.factors import Factor, factors_of
 from ultr.methods.known_levels import known_levels
@@ -184,11 +184,10 @@ def test_edges_and_usual_levels_stay_with_a_saved_ranker_and_old_files_have_none
     loaded = load(tmp_path / "ranker").factors
     assert [(each.edges, each.usual) for each in loaded] == [((), 0), ((), 1), ((10.0,), 0)]
     manifest = tmp_path / "ranker" / "manifest.json"
-    text = manifest.read_text()
-    old = json.loads(text)
+    old = read_json(manifest)
     for factor in old["factors"]:
         del factor["edges"], factor["usual"]
-    manifest.write_text(json.dumps(old))
+    write_json(manifest, old)
     assert [(each.edges, each.usual) for each in load(tmp_path / "ranker").factors] == [((), 0)] * 3
 
 
@@ -196,8 +195,8 @@ def test_edges_and_usual_levels_stay_with_a_saved_ranker_and_old_files_have_none
 def test_a_factor_of_a_damaged_manifest_is_refused(field: str, value: object, tmp_path: Path) -> None:
     TwoTower(**TINY).fit(_log()).save(tmp_path / "ranker")
     path = tmp_path / "ranker" / "manifest.json"
-    manifest = json.loads(path.read_text())
+    manifest = read_json(path)
     manifest["factors"][0][field] = value
-    path.write_text(json.dumps(manifest))
+    write_json(path, manifest, sealed=True)
     with pytest.raises(ModelFileError, match="is damaged at 'factors"):
         load(tmp_path / "ranker")

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 from collections.abc import Callable
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from ultr.data.click_log import ClickLog
-from ultr.errors import ModelFileError, OptionError
+from ultr.errors import DataError, ModelFileError, OptionError
+from ultr.files import DIGEST, read_json, write_json
 from ultr.methods import Vectorization, load
 from ultr.methods.origin import Origin
 from ultr.relevance import MLP
@@ -24,10 +30,10 @@ def model(small_log: ClickLog, tmp_path: Path) -> Path:
 
 
 def _edit(model: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    path = model / "manifest.json"
-    content = json.loads(path.read_text())
+    """Change a manifest as a stranger would, with the digest that belongs to it."""
+    content = read_json(model / "manifest.json")
     change(content)
-    path.write_text(json.dumps(content))
+    write_json(model / "manifest.json", content, sealed=True)
 
 
 def test_the_manifest_says_what_the_model_is(model: Path, small_log: ClickLog) -> None:
@@ -143,6 +149,8 @@ def test_missing_weights_are_refused(model: Path) -> None:
         (lambda m: m.update(choices={"candidates": [{"dimension": 3}]}), "damaged at 'choices.0.log_likelihood'"),
         (lambda m: m.update(surprise=1), "damaged at 'surprise'"),
         (lambda m: m.pop("versions"), "damaged at 'versions'"),
+        (lambda m: m["scaling"].update(minimum=m["scaling"]["maximum"], maximum=m["scaling"]["minimum"]), "above its"),
+        (lambda m: m["feature_names"].__setitem__(1, m["feature_names"][0]), "two features have one name"),
     ],
 )
 def test_a_manifest_that_does_not_fit_is_refused(
@@ -150,6 +158,89 @@ def test_a_manifest_that_does_not_fit_is_refused(
 ) -> None:
     _edit(model, change)
     with pytest.raises((ModelFileError, OptionError), match=message):
+        load(model)
+
+
+def test_no_flipped_bit_of_a_model_folder_goes_unnoticed(model: Path) -> None:
+    generator = np.random.default_rng(1)
+    for name in ("manifest.json", "sample.safetensors", "weights.safetensors"):
+        whole = (model / name).read_bytes()
+        for place in generator.choice(len(whole), size=40, replace=False):
+            content = bytearray(whole)
+            content[place] ^= 1 << int(generator.integers(8))
+            (model / name).write_bytes(content)
+            with pytest.raises((DataError, OptionError)):
+                load(model)
+        (model / name).write_bytes(whole)
+    load(model)
+
+
+def test_a_manifest_laid_out_anew_is_the_same_and_a_changed_one_is_not(model: Path) -> None:
+    path = model / "manifest.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content, indent=None))
+    load(model)
+    content["clicks_per_impression"] *= 2
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"its digest is another.*remove 'manifest_digest' from it if the change"):
+        load(model)
+
+
+def test_a_folder_of_before_there_were_digests_is_read(model: Path) -> None:
+    path = model / "manifest.json"
+    content = json.loads(path.read_text())
+    del content[DIGEST], content["sample_digest"]
+    path.write_text(json.dumps(content))
+    assert load(model).sample is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["options"]["relevance"].update(hidden=[10**6, 10**6]),
+        lambda m: m["options"]["relevance"].update(hidden=[10**12, 10**12]),
+        lambda m: m["options"].update(dimension=10**9),
+        lambda m: m["options"].update(base_hidden=[10**9]),
+    ],
+)
+def test_a_size_that_nobody_has_weights_for_is_refused_without_taking_memory(
+    change: Callable[[dict[str, Any]], object], model: Path
+) -> None:
+    _edit(model, change)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelFileError, match="do not fit"):
+        load(model)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensor: tensor.to(torch.int64), "of type torch.int64, not torch.float32"),
+        (lambda tensor: tensor.to(torch.bool), "of type torch.bool"),
+        (lambda tensor: tensor.to(torch.complex64), "of type torch.complex64"),
+        (lambda tensor: tensor * torch.nan, "is not finite"),
+        (lambda tensor: tensor + torch.inf, "is not finite"),
+    ],
+)
+def test_weights_of_another_type_or_without_a_number_are_refused(
+    change: Callable[[torch.Tensor], torch.Tensor], message: str, model: Path
+) -> None:
+    path = model / "weights.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if "weight" in name)
+    save_file(tensors | {name: change(tensors[name])}, path)
+    digest = blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    _edit(model, lambda m: m.update(weights_digest=digest))
+    with pytest.raises(ModelFileError, match=message):
+        load(model)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "weights.safetensors", "sample.safetensors"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(name: str, model: Path) -> None:
+    (model / name).unlink()
+    os.mkfifo(model / name)
+    with pytest.raises(DataError, match="is not a file"):
         load(model)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -112,3 +114,37 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     page().write(path)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_browser_may_run_the_script_of_the_page_and_nothing_else() -> None:
+    text = page().html()
+    policies = [
+        attributes["content"] or ""
+        for tag, attributes in Elements(text).found
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert len(policies) == 1
+    rules = dict(rule.strip().split(" ", 1) for rule in policies[0].split(";"))
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert rules.pop("script-src") == " ".join(
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    assert rules == {
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_what_would_turn_text_around_is_made_visible() -> None:
+    figure, axes = blank(4, 2, title="title \u202eevil")
+    axes.set_xticks([0, 1], ["tick \u2066", "\x1b[2J"])
+    table = Table("table \u200f", [{"column \u202e": "cell \x9b31m"}])
+    section = Section("section \u202e", drawings=[Drawing(figure, "description \u202e")], tables=[table])
+    text = Page("page \u202e", "summary \u202e", [section]).html()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+    for shown in (r"title \u202eevil", r"tick \u2066", r"\x1b[2J", r"cell \x9b31m", r"description \u202e"):
+        assert shown in text

@@ -128,3 +128,22 @@ def test_numbers_have_no_days(tmp_path: Path) -> None:
     table = day(1).set_column(6, "day", pyarrow.array(range(len(day(1)))))
     with pytest.raises(DataError, match="are numbers, which have no days"):
         prepare(table, tmp_path / "log", **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("documents.parquet", "features.npy", "manifest.json", "summary.json"),
+        *("raw/settings.json", "raw/clicks.npy", "raw/manifest.json"),
+    ],
+)
+def test_nothing_is_added_to_a_damaged_log(name: str, tmp_path: Path) -> None:
+    prepare(day(1), tmp_path / "log", **OPTIONS)
+    path = tmp_path / "log" / name
+    whole = path.read_bytes()
+    for place in range(len(whole) - 9, 9, -max(len(whole) // 5, 1)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        with pytest.raises(DataError):
+            prepare(day(2), append=tmp_path / "log")
+    path.write_bytes(whole)
+    prepare(day(2), append=tmp_path / "log")

@@ -24,6 +24,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
+from ultr.locks import alone
 from ultr.methods import load, methods_with
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import factors_of
@@ -144,11 +145,13 @@ def by_two(folder: Path, pair_log: ClickLog) -> Path:
     replace(pair_log, features=pair_log.features[::-1]).save(folder / "log-of-1")
     commands = {name: (*options, "--log", "log", "--out", f"{name}-two") for name, options in TRAINED.items()}
     commands["torn"] = ("dla", "--log", "log-of-RANK", "--steps", 20, "--out", "torn")
+    commands["busy"] = ("dla", "--log", "log", "--out", "busy")
     commands["absent"] = ("dla", "--log", "absent", "--out", "none")
     (folder / "commands.py").write_text(COMMANDS)
     arguments = json.dumps({name: ["train", *map(str, command)] for name, command in commands.items()})
-    process = _torchrun(folder, "commands.py", arguments)
-    _, err = process.communicate(timeout=300)
+    with alone(folder / ".busy.lock", busy="never"):
+        process = _torchrun(folder, "commands.py", arguments)
+        _, err = process.communicate(timeout=300)
     assert process.returncode != 0, "the last command fails, and that is to be seen"
     assert all((folder / f"{name}.{rank}.err").exists() for name in commands for rank in (0, 1)), err
     return folder
@@ -176,6 +179,12 @@ def test_two_processes_train_the_model_of_one(name: str, by_two: Path, pair_log:
     assert _centred(together, small.test) == pytest.approx(_centred(alone, small.test), abs=2e-3)
     assert together.click_shares(pair_log) == pytest.approx(alone.click_shares(pair_log), abs=1e-3)
     assert not list(by_two.glob(f".{name}*checkpoint"))
+
+
+def test_all_processes_are_refused_where_another_training_writes(by_two: Path) -> None:
+    codes, _, err = _shown(by_two, "busy")
+    assert codes == ["2", "2"]
+    assert err.count("another training is writing busy") == 1
 
 
 def _centred(ranker: Ranker, lists: JudgedLists) -> Doubles:

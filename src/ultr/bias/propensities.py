@@ -61,7 +61,7 @@ def click_rate_curve(totals: Totals) -> Doubles:
 def _of_json(text: str, path: str | Path) -> tuple[float, ...]:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON ({error}); write it again") from error
     values = content.get(KEY) if isinstance(content, dict) else content
     if not isinstance(values, list):

@@ -23,6 +23,7 @@ from ultr.cli import (
     export,
     head,
     methods,
+    output,
     prepare,
     rank,
     report,
@@ -31,6 +32,7 @@ from ultr.cli import (
     simulate,
     train,
 )
+from ultr.cli.memory import out_of_memory
 from ultr.errors import UltrError, UltrWarning
 from ultr.version import __version__
 
@@ -72,7 +74,7 @@ for command in (
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ultr {__version__}")
+        output.echo(f"ultr {__version__}")
         raise typer.Exit
 
 
@@ -131,23 +133,27 @@ def _run() -> None:
             raise
         extra = EXTRAS[error.name.partition(".")[0]]
         _fail(f"this command needs {error.name}, which is not installed: pip install 'ultr[{extra}]'")
+    except RecursionError:
+        _fail("the input is nested too deeply; look for a damaged or hostile file")
     except Exception as error:
+        if (sentence := out_of_memory(error)) is not None:
+            _fail(sentence)
         # The usage errors of click, which typer keeps under a name of its own.
         in_words = getattr(error, "format_message", None)
         if in_words is None:
             raise
-        sentence: str = in_words()
-        _fail(f"{sentence[:1].lower()}{sentence[1:].rstrip('.?')}; --help shows how")
+        usage: str = in_words()
+        _fail(f"{usage[:1].lower()}{usage[1:].rstrip('.?')}; --help shows how")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Show a warning of ours as one sentence; those of others are for their developers."""
     if issubclass(category, UltrWarning) and os.environ.get("LOCAL_RANK", "0") == "0":
-        typer.echo(f"ultr: {message}", err=True)
+        output.echo(f"ultr: {message}", err=True)
 
 
 def _fail(message: str) -> None:
     # Of several processes under torchrun on one machine, which fail alike, one is enough to say so.
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("LOCAL_RANK", "0") == "0":
-        typer.echo(f"ultr: {message}", err=True)
+        output.echo(f"ultr: {message}", err=True)
     sys.exit(2)

@@ -65,7 +65,7 @@ def compare(
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
     for name, ranker in zip(names, rankers, strict=True):
         if value := ranker.options.get("value"):
-            typer.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
+            output.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.
@@ -98,10 +98,10 @@ def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
     from ultr.evaluation.comparison import QUESTIONS
 
     a, b = names
-    typer.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
+    output.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
     for sentence in (f"Compared on {comparison.unseen.name}.", *comparison.unseen.remarks):
-        typer.echo(sentence)
-    typer.echo(comparison.assumption.sentence)
+        output.echo(sentence)
+    output.echo(comparison.assumption.sentence)
     if comparison.values:
         rows = [
             {
@@ -115,7 +115,7 @@ def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
         ]
         output.print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
     else:
-        typer.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
+        output.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
     rows = []
     for field, question in QUESTIONS.items():
         answer: Answer = getattr(comparison, field)

@@ -22,12 +22,12 @@ def demo(
     """
     from ultr.experiments.demo import REPORT, run
 
-    result = run(out, seed=seed, overwrite=overwrite, say=lambda line: typer.echo(line, err=True))
+    result = run(out, seed=seed, overwrite=overwrite, say=lambda line: output.echo(line, err=True))
     if json:
         output.print_json(result.as_json())
         return
     output.print_table(
         result.rows(separator="\n"), title="nDCG on held-out judged queries, 95 % intervals over queries"
     )
-    typer.echo(f"gap closed: 0 % is training on raw clicks, 100 % is training on labels\n{out}: models, results, plot")
-    typer.echo(f"{out / REPORT}: what was trained, how good it is and what it learned, as a page")
+    output.echo(f"gap closed: 0 % is training on raw clicks, 100 % is training on labels\n{out}: models, results, plot")
+    output.echo(f"{out / REPORT}: what was trained, how good it is and what it learned, as a page")

@@ -60,7 +60,9 @@ def doctor(
         output.print_json(found.as_json())
         return
     _print(found, full=full)
-    typer.echo(f"All tables and plots: {html}" if html else "Tables and plots: --html doctor.html; tables here: --full")
+    output.echo(
+        f"All tables and plots: {html}" if html else "Tables and plots: --html doctor.html; tables here: --full"
+    )
 
 
 def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary | None]:
@@ -71,7 +73,10 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
     if (Path(log) / "manifest.json").is_file():
         if columns is not None:
             raise OptionError(f"{log} is prepared already; leave --columns out")
-        return ClickLog.load(log), Summary.read(log)
+        clicks = ClickLog.load(log)
+        # All of it is looked at anyway, so that it is worth knowing first whether it is the log that was written.
+        clicks.fingerprint()
+        return clicks, Summary.read(log)
     prepared = prepare(log, work / "log", columns=columns)
     return prepared.log, prepared.summary
 
@@ -92,22 +97,21 @@ def _print(found: Diagnosis, *, full: bool) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     console = Console()
-    console.print(Text(f"\n{found.headline}\n", style="bold"))
+    console.print(output.shown(f"\n{found.headline}\n", "bold"))
     table = Table(box=SIMPLE, show_header=False, padding=(0, 1, 1, 0), pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column()
     for finding in found.findings:
-        answer = Text(f"{finding.question}\n", style="bold").append(finding.answer, style="not bold")
-        table.add_row(Text(str(finding.verdict), style=TONES[finding.verdict]), answer)
+        answer = output.shown(f"{finding.question}\n", "bold").append(output.shown(finding.answer, "not bold"))
+        table.add_row(output.shown(str(finding.verdict), TONES[finding.verdict]), answer)
     console.print(table)
     if full:
         for finding in found.findings:
             for each in finding.tables:
                 output.print_table(each.rows, title=each.title or finding.name)
-    console.print(Text("What to do", style="bold"))
+    console.print(output.shown("What to do", "bold"))
     for number, step in enumerate(found.steps, start=1):
-        console.print(Text(f"{number}. {step}"))
-    typer.echo()
+        console.print(output.shown(f"{number}. {step}"))
+    output.echo()

@@ -91,7 +91,7 @@ def _on_labels(
         output.print_table(rows, title=f"{where}, {judged.with_relevant().queries:,} queries, 95 % intervals")
         for name, by_measure in tests.items():
             for measure, test in by_measure.items():
-                typer.echo(
+                output.echo(
                     f"{first} - {name}, {measure}: {test.difference:+.4f} "
                     f"[{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f}"
                 )
@@ -122,7 +122,7 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
             for name, fit in fits.items()
         ]
         for sentence in (f"Measured on {unseen.name}.", *unseen.remarks):
-            typer.echo(sentence)
+            output.echo(sentence)
         output.print_table(rows, title=f"clicks in {log}")
         by_position = zip(*(fit.perplexity_by_position for fit in fits.values()), strict=True)
         rows = [

@@ -190,15 +190,15 @@ class Taught(NamedTuple):
         """Say how near the forest comes to the network, and what it costs."""
         made = self.distillation
         mixed = f" and of {made.mixed:,} with features mixed" if made.mixed else ""
-        typer.echo(
+        output.echo(
             f"taught by the model's scores of {made.taught_on:,} lists{mixed} ({self.where}); on {made.measured_on:,} "
             f"lists ({self.others}) Kendall's tau {made.kendall_tau:.4f}, the same document at the top of "
             f"{made.same_top:.0%}"
         )
         if made.cost is None:
-            typer.echo("what it costs is not known: no candidate is relevant; give --data")
+            output.echo("what it costs is not known: no candidate is relevant; give --data")
         else:
-            typer.echo(f"by the forest: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
+            output.echo(f"by the forest: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
 
 
 def _export_forest(
@@ -224,20 +224,20 @@ def _export_forest(
         output.print_json(content | more)
         return
     what = "" if taught is None else "distilled into "
-    typer.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
-    typer.echo(
+    output.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
+    output.echo(
         f"the same as the {'model' if taught is None else 'forest'} on {written.documents:,} documents, with values "
         f"missing and on thresholds among them: largest difference {written.largest_difference:.1e}"
     )
     if taught is not None:
         taught.print()
     if written.shift:
-        typer.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
+        output.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:
-        typer.echo("the format knows no missing values: fill every feature, in training as well as in scoring")
+        output.echo("the format knows no missing values: fill every feature, in training as well as in scoring")
     if written.categories is not None:
         count = len(ranker.categories)
-        typer.echo(f"{count} categorical features are taken as codes; {written.categories} has the code of each value")
+        output.echo(f"{count} categorical features are taken as codes; {written.categories} has the code of each value")
 
 
 def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:
@@ -256,10 +256,10 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: b
     from ultr.scoring import FORMS
 
     card, parity, cost = written.card, written.parity, written.cost
-    typer.echo(f"{file}: {card.method}, {len(card.feature_names)} features, {written.size / 1000:,.0f} kB")
-    typer.echo(FORMS[card.form])
+    output.echo(f"{file}: {card.method}, {len(card.feature_names)} features, {written.size / 1000:,.0f} kB")
+    output.echo(FORMS[card.form])
     model = "the model with what lists add held fixed" if card.pointwise else "the model"
-    typer.echo(
+    output.echo(
         f"the same as {model} on {parity.documents:,} documents of {parity.queries:,} lists ({where}): largest "
         f"difference {parity.largest_difference:.1e} where scores spread by {parity.spread:.2g}, "
         f"Kendall's tau {parity.kendall_tau:.4f}"
@@ -267,16 +267,16 @@ def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: b
     how = "goes where the trees learned to send it" if trees else "counts as its typical value in the training data"
     if not trees and any(FEWEST_TO_INDICATE <= share <= 1 - FEWEST_TO_INDICATE for share in card.missing.values()):
         how += "; the network also knows that it is missing where 1 to 99 % of the training documents miss it"
-    typer.echo(f"a missing feature (NaN) {how}")
+    output.echo(f"a missing feature (NaN) {how}")
     if card.missing:
         missing = listed([f"{name} ({share:.1%})" for name, share in card.missing.items()], most=5)
-        typer.echo(f"missing in training: {missing}; a service refuses other gaps by default")
+        output.echo(f"missing in training: {missing}; a service refuses other gaps by default")
     if card.categories:
         values = listed([f"{name} ({len(values):,} values)" for name, values in card.categories.items()], most=5)
-        typer.echo(f"taken as codes, the places of values on the card of the file: {values}")
+        output.echo(f"taken as codes, the places of values on the card of the file: {values}")
     if not card.pointwise:
         return
     if cost is None:
-        typer.echo("what it costs to score documents one by one is not known: no candidate is relevant; give --data")
+        output.echo("what it costs to score documents one by one is not known: no candidate is relevant; give --data")
         return
-    typer.echo(f"documents one by one: {_priced(cost, 'in their lists', by_clicks=by_clicks)}")
+    output.echo(f"documents one by one: {_priced(cost, 'in their lists', by_clicks=by_clicks)}")

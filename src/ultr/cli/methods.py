@@ -31,25 +31,25 @@ def methods(
             output.print_json(rows)
         else:
             output.print_table(rows)
-            typer.echo("ultr methods NAME: formula, paper and options of one")
+            output.echo("ultr methods NAME: formula, paper and options of one")
         return
     content = _whole(method_of(method))
     if json:
         output.print_json(content)
         return
-    typer.echo(f"{content['name']} (class {content['class']}) learns from {content['learns_from']}\n")
-    typer.echo(f"{content['docstring']}\n\nOptions, for --set NAME=VALUE or as arguments of {content['class']}:")
+    output.echo(f"{content['name']} (class {content['class']}) learns from {content['learns_from']}\n")
+    output.echo(f"{content['docstring']}\n\nOptions, for --set NAME=VALUE or as arguments of {content['class']}:")
     _print_options(content["options"])
     for name, listed in content["relevance"].items():
-        typer.echo(f"\nOptions of the relevance model {name}, for --set or as arguments of {KINDS[name].__name__}:")
+        output.echo(f"\nOptions of the relevance model {name}, for --set or as arguments of {KINDS[name].__name__}:")
         _print_options(listed)
 
 
 def _print_options(listed: list[dict[str, Any]]) -> None:
     for option in listed:
-        typer.echo(f"\n  {option['name']}: {option['type']} = {option['default']!r}")
+        output.echo(f"\n  {option['name']}: {option['type']} = {option['default']!r}")
         if option["description"]:
-            typer.echo(f"      {option['description']}")
+            output.echo(f"      {option['description']}")
 
 
 def _row(kind: type[Estimator]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from ultr import checks
+from ultr.cli import output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def read_file(
         table = TableLists.read(path, columns, features=names, categories=categories)
         if labels:
             check_labels(table, path)
-        typer.echo(table.note, err=True)
+        output.echo(table.note, err=True)
         _tell_missing(table.judged, path)
         return ReadLists(table.judged, table.document_ids, table.never_seen)
     if columns is not None and columns.given():
@@ -160,7 +161,7 @@ def _tell_missing(judged: JudgedLists, what: str | Path) -> None:
     from ultr.data.missing_values import in_words, missing_shares
 
     if shares := missing_shares(judged.features, judged.feature_names):
-        typer.echo(f"{what}: {in_words(shares, len(judged.feature_names))}", err=True)
+        output.echo(f"{what}: {in_words(shares, len(judged.feature_names))}", err=True)
 
 
 def common_categories(rankers: Mapping[str, Ranker]) -> Categories:

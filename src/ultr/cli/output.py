@@ -9,18 +9,32 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ultr import files
+from ultr.printable import visible
 
 if TYPE_CHECKING:
     from rich.status import Status
+    from rich.text import Text
 
     from ultr.data.click_log import ClickLog
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print lines, with what would act on the terminal made visible."""
+    typer.echo(visible(text), err=err)
+
+
+def shown(text: str, style: str = "") -> Text:
+    """The same for what rich prints, without markup."""
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
 
 
 def status(text: str) -> Status:
     """Show on stderr what goes on as long as the block lasts."""
     from rich.console import Console
 
-    return Console(stderr=True).status(text)
+    return Console(stderr=True).status(shown(text))
 
 
 def print_json(content: Any) -> None:
@@ -36,10 +50,10 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     if title:
-        typer.echo(title)
+        echo(title)
+    rows = [{visible(column): visible(cell) for column, cell in row.items()} for row in rows]
     console = Console()
     first, *others = rows[0]
     for part in _that_fit(rows, first, others, console.width):
@@ -47,13 +61,13 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
         for column in (first, *part):
             numeric = column != first and _is_numeric(rows, column)
             table.add_column(
-                Text(column),
+                shown(column),
                 justify="right" if numeric else "left",
                 no_wrap=column == first,
                 min_width=max(_cell_width(row[column]) for row in rows) if numeric else None,
             )
         for row in rows:
-            table.add_row(*(Text(row[column]) for column in (first, *part)))
+            table.add_row(*(shown(row[column]) for column in (first, *part)))
         console.print(table)
 
 
@@ -102,9 +116,9 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
             }
         )
         return
-    typer.echo(f"{folder}: {log}")
+    echo(f"{folder}: {log}")
     for signal in log.signals:
-        typer.echo(f"signal {signal.name}: {signal.totals.sum():,}")
+        echo(f"signal {signal.name}: {signal.totals.sum():,}")
     rows = [
         {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
         for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)

@@ -54,7 +54,7 @@ def prepare(
     from ultr.preparation.sources import name_of
 
     asked = _asked(given)
-    told = None if json else lambda line: typer.echo(f"{line}\n")
+    told = None if json else lambda line: output.echo(f"{line}\n")
     with output.status(f"reading {name_of(log)}"):
         prepared = prepare_log(log, out, overwrite=overwrite, append=append, last=last, told=told, **asked)
     folder = out or append
@@ -155,5 +155,5 @@ def _print_summary(summary: Summary, out: Path) -> None:
         ]
         output.print_table(table)
     for line in summary.lines():
-        typer.echo(line)
-    typer.echo("")
+        output.echo(line)
+    output.echo("")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultr.cli import options
+from ultr.cli import options, output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def rank(
         lines = ["\t".join(names), *("\t".join(map(str, row[:-1])) + f"\t{row[-1]:.6f}" for row in rows)]
     text = "\n".join(lines)
     if out is None:
-        typer.echo(text)
+        # Names are data where another program reads them.
+        (output.echo if sys.stdout.isatty() else typer.echo)(text)
     else:
         with new_file(out) as draft:
             draft.write_text(text + "\n")

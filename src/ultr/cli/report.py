@@ -57,7 +57,7 @@ def report(
     command = shlex.join(["ultr", *sys.argv[1:]])
     with output.status(f"reading {run}") as status:
         inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold)
-        status.update(f"looking at {inputs.subject.name}")
+        status.update(output.shown(f"looking at {inputs.subject.name}"))
         found = (
             report_on(inputs, name=str(run), command=command)
             if second is None
@@ -67,13 +67,13 @@ def report(
     if json:
         output.print_json(found.as_json() | {"page": str(target)})
         return
-    typer.echo(found.summary)
+    output.echo(found.summary)
     if inputs.unseen is not None and not inputs.evaluations:
         for sentence in inputs.unseen.remarks:
-            typer.echo(sentence)
+            output.echo(sentence)
     for sentence in inputs.missing:
-        typer.echo(f"not shown: {sentence}")
-    typer.echo(f"{target}")
+        output.echo(f"not shown: {sentence}")
+    output.echo(f"{target}")
 
 
 def _inputs(
@@ -89,8 +89,11 @@ def _inputs(
     beside = [Model.load(path) for path in against]
     models = _named([*first, *second, *beside])
     missing: list[str] = []
-    clicks, log_name = _log(models, log, missing)
-    judged, judged_name = _judged(models, data, fold, missing)
+    told: list[str] = []
+    clicks, log_name = _log(models, log, missing, told)
+    judged, judged_name = _judged(models, data, fold, missing, told)
+    for sentence in told:
+        output.echo(sentence, err=True)
     inputs = ReportInputs(
         models=tuple(models),
         log=clicks,
@@ -120,18 +123,19 @@ def _named(models: list[Model]) -> list[Model]:
     return named
 
 
-def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[ClickLog | None, str]:
+def _log(models: list[Model], given: Path | None, missing: list[str], told: list[str]) -> tuple[ClickLog | None, str]:
     """The log that is given, or else the first that a model says it learned from and that is still there."""
     from ultr.methods.origin import found_from
 
     if given is not None:
         return _read_log(models, str(given)), str(given)
-    origins = [(model.folder, model.manifest.origin) for model in models]
-    paths = [found_from(folder, origin.log) for folder, origin in origins if origin is not None and origin.log]
+    origins = [(model, origin) for model in models if (origin := model.manifest.origin) is not None]
+    paths = {found_from(model.folder, origin.log): model for model, origin in origins if origin.log}
     gone = [path for path in paths if not Path(path).is_dir()]
-    for path in dict.fromkeys(paths):
+    for path, model in paths.items():
         if path in gone:
             continue
+        told.append(_named_by("log", path, model))
         try:
             return _read_log(models, path), path
         except DataError as error:
@@ -141,11 +145,17 @@ def _log(models: list[Model], given: Path | None, missing: list[str]) -> tuple[C
     return None, ""
 
 
+def _named_by(what: str, source: str, model: Model) -> str:
+    """A sentence on files that are read because a manifest, perhaps a stranger's, names them."""
+    return f"{what}: {source}, which the manifest of {model.name} names; --{what} gives another"
+
+
 def _read_log(models: list[Model], path: str) -> ClickLog:
     from ultr.data.click_log import ClickLog
     from ultr.methods.known_levels import check_factors
 
     log = ClickLog.load(path)
+    log.fingerprint()
     if not log.clicks.any():
         raise DataError(f"{path} has no click, so there is nothing to report of it; give another log")
     for model in models:
@@ -162,24 +172,25 @@ def _read_log(models: list[Model], path: str) -> ClickLog:
 
 
 def _judged(
-    models: list[Model], given: str | None, fold: int | None, missing: list[str]
+    models: list[Model], given: str | None, fold: int | None, missing: list[str], told: list[str]
 ) -> tuple[JudgedLists | None, str]:
     """The judged lists that are given, or else the test part of the data set that chose weights or trained a bound."""
     from ultr.datasets.layouts import LAYOUTS
     from ultr.datasets.source import LETOR_LIKE
     from ultr.methods.origin import found_from
 
-    origins = [(model.folder, origin) for model in models if (origin := model.manifest.origin) is not None]
+    origins = [(model, origin) for model in models if (origin := model.manifest.origin) is not None]
     if given is not None:
         first_fold, seed = (origins[0][1].fold, origins[0][1].seed) if origins else (1, 0)
         return _read_judged(models, given, fold or first_fold, seed)
-    sources = [
-        (found_from(folder, source), fold or origin.fold, origin.seed)
-        for folder, origin in origins
+    sources = {
+        (found_from(model.folder, source), fold or origin.fold, origin.seed): model
+        for model, origin in origins
         for source in (origin.data, origin.validation)
         if source is not None and source.partition("=")[0] in (LETOR_LIKE, *LAYOUTS)
-    ]
-    for source, chosen, seed in dict.fromkeys(sources):
+    }
+    for (source, chosen, seed), model in sources.items():
+        told.append(_named_by("data", source, model))
         try:
             return _read_judged(models, source, chosen, seed)
         except (UltrError, OSError) as error:

@@ -70,10 +70,10 @@ def reproduce(
             seeds=None if seeds is None else _numbers(seeds),
             changes=settings or (),
             workers=workers,
-            say=lambda line: typer.echo(line, err=True),
+            say=lambda line: output.echo(line, err=True),
         )
     except KeyboardInterrupt:
-        typer.echo("ultr: stopped; start the same command again to go on where it was", err=True)
+        output.echo("ultr: stopped; start the same command again to go on where it was", err=True)
         raise typer.Exit(130) from None
     if json:
         output.print_json({"folder": str(folder), "findings": findings.content})
@@ -81,8 +81,8 @@ def reproduce(
     for table in findings.tables:
         output.print_table(table.rows, title=f"{findings.title} · {table.title}")
     for note in findings.notes:
-        typer.echo(note)
-    typer.echo(f"{folder}: tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
+        output.echo(note)
+    output.echo(f"{folder}: tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
 
 
 def _numbers(text: str) -> list[int]:

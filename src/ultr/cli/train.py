@@ -139,24 +139,26 @@ def train(
     if not judged and (log is None or data is not None):
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
     largest = None if safe is None else _largest_factor(safe, validate, judged=judged)
-    source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0, safe=safe is not None)
-    if estimator.value is not None and ProcessGroup.of_environment().leads:
-        typer.echo(in_words(estimator.value), err=True)
-    checkpoint = out.resolve().with_name(f".{out.resolve().name}.checkpoint")
-    try:
-        ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
-        if largest is not None:
-            ranker = _made_safe(ranker, source, validation, largest, propensities=chosen.get("propensities"))
-    except KeyboardInterrupt:
-        onwards = " to go on from the last checkpoint" if checkpoint.exists() else ""
-        typer.echo(f"ultr: stopped; start the same command again{onwards}", err=True)
-        raise typer.Exit(130) from None
-    group = ProcessGroup.of_environment()
-    if group.leads:
-        origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
-        ranker.save(out, overwrite=overwrite, origin=origin)
-        checkpoint.unlink(missing_ok=True)
-    group.shut_down()
+    group, place = ProcessGroup.of_environment(), out.resolve()
+    busy = f"another training is writing {out}; wait until it is done, or give another --out"
+    with group.alone(place.with_name(f".{place.name}.lock"), busy=busy):
+        source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0, safe=safe is not None)
+        if estimator.value is not None and group.leads:
+            output.echo(in_words(estimator.value), err=True)
+        checkpoint = place.with_name(f".{place.name}.checkpoint")
+        try:
+            ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
+            if largest is not None:
+                ranker = _made_safe(ranker, source, validation, largest, propensities=chosen.get("propensities"))
+        except KeyboardInterrupt:
+            onwards = " to go on from the last checkpoint" if checkpoint.exists() else ""
+            output.echo(f"ultr: stopped; start the same command again{onwards}", err=True)
+            raise typer.Exit(130) from None
+        if group.leads:
+            origin = _origin(out, log, data, validate, hold_out, fold=fold, seed=seed or 0)
+            ranker.save(out, overwrite=overwrite, origin=origin)
+            checkpoint.unlink(missing_ok=True)
+        group.shut_down()
     if not group.leads:
         return
     measure = "nDCG@10" if isinstance(validation, JudgedLists) else kind.held_out_measure
@@ -172,8 +174,8 @@ def train(
     for stage in stages:
         loss = "" if stage["loss"] is None else f", loss {stage['loss']:.4f}"
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
-        typer.echo(f"stage {stage['stage']}: {stage['steps']} steps{loss}{best}")
-    typer.echo(f"{out}: a ranker by the method {method}")
+        output.echo(f"stage {stage['stage']}: {stage['steps']} steps{loss}{best}")
+    output.echo(f"{out}: a ranker by the method {method}")
 
 
 def _origin(

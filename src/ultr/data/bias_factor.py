@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, is_whole
+from ultr.data.column_names import check_texts
 from ultr.errors import DataError, OptionError, UltrWarning
 
 OTHER = "other"
@@ -20,6 +21,8 @@ BINS = 20
 """Bins of a numeric factor whose edges are not given."""
 MOST_NUMBERS = 100
 """A column of numbers with more different values than this is numeric, one with fewer is categorical."""
+MOST_POSITIONS = 10_000
+"""A position below this place is a mistake: each position is a level of a bias factor."""
 _SLACK = 0.1
 """How far an edge may be from its quantile, in bins, to be a round number."""
 
@@ -39,7 +42,7 @@ class BiasFactor:
     """
 
     def __post_init__(self) -> None:
-        if self.values.ndim != 1 or self.values.dtype.kind not in "iu":
+        if self.values.ndim != 1 or not is_whole(self.values):
             raise DataError(f"the values of bias factor {self.name!r} must be a flat array of integers")
         if len(self.values) and not 0 <= self.values.min() <= self.values.max() < len(self.levels):
             raise DataError(f"the values of bias factor {self.name!r} must index its {len(self.levels)} levels")
@@ -57,7 +60,17 @@ def position_factor(positions: Integers, *, count: int | None = None) -> BiasFac
     if len(positions) and positions.min() < 1:
         raise DataError(f"positions start at 1, got {positions.min()}")
     count = int(positions.max(initial=1)) if count is None else count
+    check_positions(count)
     return BiasFactor("position", (positions - 1).astype(np.int32), tuple(str(i + 1) for i in range(count)))
+
+
+def check_positions(last: int) -> None:
+    """Raise a `DataError` if lists reach further down than any list does, before there is a level for each place."""
+    if last > MOST_POSITIONS:
+        raise DataError(
+            f"a document stands at position {last:,}, but positions end at {MOST_POSITIONS:,}; cut such lists off or "
+            "leave them out"
+        )
 
 
 def categorical_factor(name: str, values: object) -> BiasFactor:
@@ -101,6 +114,8 @@ def factor_of(name: str, values: object) -> BiasFactor:
     """
     if isinstance(values, BiasFactor):
         return replace(values, name=name)
+    if isinstance(values, list | tuple):
+        check_texts((value for value in values if isinstance(value, str)), what=f"levels of {name!r}")
     column = np.asarray(values)
     if column.dtype.kind not in "iuf" or (count := len(np.unique(column))) <= MOST_NUMBERS:
         return categorical_factor(name, column)

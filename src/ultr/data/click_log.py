@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Counts, Floats, Integers, Mask, Strings, fingerprint
+from ultr.arrays import Counts, Floats, Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, factor_of, position_factor
 from ultr.data.categories import Categories, recode
 from ultr.data.cells import Cells
+from ultr.data.column_names import check_texts
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
-from ultr.data.log_checks import check_log, trusted
-from ultr.data.log_folder import ARRAYS, read_fields, write_log
+from ultr.data.log_checks import check_log, trusted, whole_numbers
+from ultr.data.log_fingerprint import Promise, is_small, log_fingerprint
+from ultr.data.log_folder import read_fields, read_manifest, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
 from ultr.data.same_lists import same_lists
 from ultr.data.signal import CLICK, Signal
@@ -148,13 +150,13 @@ class ClickLog:
         ClickLog(2 lists of 1 queries, 3 impressions, 2 clicks, factors position, device)
         """
         matrix = np.asarray(features, dtype=np.float32)
-        bounds = np.asarray(offsets, dtype=np.int64)
-        shown = np.asarray(documents, dtype=np.int64)
+        bounds = whole_numbers("offsets", offsets)
+        shown = whole_numbers("documents", documents)
         ragged.check_offsets(bounds, len(shown), what="shown documents")
         numbers = ragged.list_numbers(bounds)
-        places = np.arange(len(shown)) - bounds[:-1][numbers] + 1
+        places: Integers = np.arange(len(shown)) - bounds[:-1][numbers] + 1
         if positions is not None:
-            places = np.asarray(positions, dtype=np.int64)
+            places = whole_numbers("positions", positions)
             if places.shape != shown.shape:
                 raise DataError(f"{len(shown)} shown documents, but {len(places)} positions")
         counted = {name: np.asarray(values) for name, values in (signals or {}).items()}
@@ -165,10 +167,9 @@ class ClickLog:
                 raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
         lists = len(bounds) - 1
-        ids, query_numbers = np.unique(
-            np.array([str(query) for query in (range(lists) if queries is None else queries)], dtype=np.str_),
-            return_inverse=True,
-        )
+        texts = [str(query) for query in (range(lists) if queries is None else queries)]
+        check_texts(texts, what="queries")
+        ids, query_numbers = np.unique(np.array(texts, dtype=np.str_), return_inverse=True)
         period_numbers, period_names = (None, ()) if periods is None else _periods(periods)
         log = cls(
             features=matrix,
@@ -178,8 +179,8 @@ class ClickLog:
                 position_factor(places[order]),
                 *(replace(factor, values=factor.values[order]) for factor in made.values()),
             ),
-            impressions=np.asarray(np.ones(lists) if impressions is None else impressions, dtype=np.int64),
-            clicks=np.asarray(clicks, dtype=np.int64)[order],
+            impressions=whole_numbers("impressions", np.ones(lists) if impressions is None else impressions),
+            clicks=whole_numbers("clicks", clicks)[order],
             queries=query_numbers,
             query_ids=ids,
             feature_names=tuple(
@@ -401,31 +402,36 @@ class ClickLog:
 
     @classmethod
     def load(cls, folder: str | Path) -> ClickLog:
-        """Read a saved log; its arrays stay on disk until they are used."""
+        """Read a saved log; its arrays stay on disk until they are used.
+
+        Its fingerprint must be the one in its manifest. That of a small log is computed at once, that of a large one
+        when it is asked for, which all do that train on it, split it or examine it.
+        """
         try:
-            return cls(**read_fields(Path(folder)))
+            manifest = read_manifest(Path(folder))
+            log = cls(**read_fields(Path(folder), manifest))
         except DataError as error:
             prefix = "" if str(folder) in str(error) else f"{folder}: "
             raise DataError(f"{prefix}{error}") from error
+        if manifest.fingerprint is not None:
+            vars(log)["_promise"] = Promise(Path(folder), manifest.fingerprint)
+            if is_small(log):
+                log.fingerprint()
+        return log
 
     def fingerprint(self) -> str:
-        """A short name for the exact content; it is computed once, so arrays must not be changed in place."""
+        """A short name for the exact content; it is computed once, so arrays must not be changed in place.
+
+        For a log that was loaded, a `DataError` if it is not the one that its folder promises.
+        """
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        values = [factor.values for factor in self.factors]
-        names = [np.array([factor.name, *factor.levels, *map(str, factor.edges)]) for factor in self.factors]
-        arrays = [getattr(self, name) for name in ARRAYS]
-        # What most logs do not have adds nothing to their fingerprint.
-        described = {
-            "periods": None if self.periods is None else self.period_names,
-            "grades": None if self.grades is None else self.grades.levels,
-            "signals": tuple(signal.name for signal in self.signals) or None,
-            **{f"categories of {name}": values for name, values in self.categories.items()},
-        }
-        words = [np.array([name, *texts]) for name, texts in described.items() if texts is not None]
-        return fingerprint(*arrays, *values, *names, np.array(self.feature_names), *self.optional().values(), *words)
+        found = log_fingerprint(self)
+        if (promise := vars(self).get("_promise")) is not None:
+            promise.check(found)
+        return found
 
     def optional(self) -> dict[str, Integers]:
         """The arrays that not every log has, by the names of their files."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from ultr.errors import OptionError
+from ultr.errors import DataError, OptionError
 
 USUAL = {
     "impression": ("impression", "impression_id", "page_id", "serp_id", "search_id", "request_id"),
@@ -33,6 +33,27 @@ def check_column(name: str, names: Sequence[str], *, what: str) -> None:
         near = closest(name, names)
         hint = f", did you mean {near!r}" if near else ""
         raise OptionError(f"{what} has no column {name!r}{hint}; it has: {listed(names)}")
+
+
+def check_names(names: Sequence[str], *, what: str) -> None:
+    """Raise a `DataError` if two names are the same, or if one is no text that can be written to a file."""
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise DataError(f"two {what} are called {twice!r}; give each a name of its own")
+    check_texts(names, what=what)
+
+
+def check_texts(texts: Iterable[str], *, what: str) -> None:
+    """Raise a `DataError` for what no file or array holds as it is: half a surrogate pair, and NUL at the end."""
+    for text in texts:
+        if text.endswith("\0"):
+            raise DataError(
+                f"{text!r} among the {what} ends with a NUL character, which arrays drop; name it otherwise"
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{text!r} among the {what} is no valid Unicode text; name it otherwise") from error
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:

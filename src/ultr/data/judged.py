@@ -9,6 +9,7 @@ import numpy as np
 
 from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
+from ultr.data.column_names import check_names
 from ultr.data.named_features import column_order
 from ultr.errors import DataError
 
@@ -42,6 +43,7 @@ class JudgedLists:
             raise DataError(f"features must have one row for each of {documents} labels")
         if self.features.shape[1] != len(self.feature_names):
             raise DataError(f"{self.features.shape[1]} features, but {len(self.feature_names)} feature names")
+        check_names(self.feature_names, what="features")
         ragged.check_offsets(self.offsets, documents, what="judged documents")
         if len(self.query_ids) != self.queries:
             raise DataError(f"{self.queries} queries, but {len(self.query_ids)} query ids")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ultr.arrays import Integers
+from ultr.arrays import Integers, is_whole
 from ultr.data import ragged
+from ultr.data.bias_factor import check_positions
+from ultr.data.column_names import check_names, check_texts
 from ultr.data.signal import CLICK
 from ultr.errors import DataError
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 
 Checked = TypeVar("Checked", bound="DataclassInstance")
+LARGEST_SUM = 2**53
+"""Whole numbers up to this are exact in double precision."""
 
 
 def trusted(value: Checked, **changes: object) -> Checked:
@@ -43,8 +47,15 @@ def check_log(log: ClickLog) -> None:
         raise DataError("a list must have at least one impression")
     if not all(_possible_clicks(log)):
         raise DataError("a document cannot have fewer than no clicks or more clicks than impressions")
+    if log.features.dtype.kind != "f" or log.query_ids.dtype.kind != "U":
+        raise DataError(
+            f"features must be floating-point numbers and query_ids texts, got {log.features.dtype} and "
+            f"{log.query_ids.dtype}"
+        )
     if log.features.ndim != 2 or log.features.shape[1] != len(log.feature_names):
         raise DataError(f"{log.features.shape} features, but {len(log.feature_names)} feature names")
+    _check_texts(log)
+    _check_sums(log)
     if log.pair_clicks is not None:
         _check_pairs(log, log.pair_clicks)
     _check_periods(log)
@@ -54,6 +65,44 @@ def check_log(log: ClickLog) -> None:
         raise DataError(f"{len(log.features)} documents, but {len(log.grades.values)} grades")
 
 
+def whole_numbers(name: str, values: object) -> Integers:
+    """Values as int64; a `DataError` for those that are no whole numbers of this size."""
+    given = np.asarray(values)
+    try:
+        with np.errstate(invalid="ignore"):
+            numbers: Integers = given.astype(np.int64)
+        if not given.size or np.array_equal(numbers, given):
+            return numbers
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise DataError(f"{name} of a click log must be whole numbers below 2^63")
+
+
+def _check_texts(log: ClickLog) -> None:
+    check_names(log.feature_names, what="features")
+    for factor in log.factors:
+        check_texts((factor.name, *factor.levels), what="bias factors and their levels")
+    for name, values in log.categories.items():
+        check_texts((name, *values), what="categories")
+    check_texts((signal.name for signal in log.signals), what="signals")
+
+
+def _check_sums(log: ClickLog) -> None:
+    """Counts so large that sums of them overflow, or are no longer exact as floating-point numbers, are a mistake."""
+    shown = sum(
+        float(log.impressions[span.lists].astype(np.float64) @ span.lengths) for span in ragged.spans(log.offsets)
+    )
+    pairs = {} if log.pair_clicks is None else {"pair_clicks": log.pair_clicks}
+    others = pairs | {f"signal {signal.name!r}": signal.totals for signal in log.signals}
+    sums = {"shown documents": shown} | {name: float(each.sum(dtype=np.float64)) for name, each in others.items()}
+    for name, total in sums.items():
+        if total > LARGEST_SUM:
+            raise DataError(
+                f"the log counts {total:.3g} {name} in all, and no sum above 2^53 is exact; look for a wrong number "
+                "among the impressions"
+            )
+
+
 def _check_shapes(log: ClickLog) -> None:
     for name in ("documents", "offsets", "impressions", "clicks", "queries"):
         _check_flat(name, getattr(log, name))
@@ -61,6 +110,7 @@ def _check_shapes(log: ClickLog) -> None:
     ragged.check_offsets(log.offsets, shown, what="shown documents")
     if not log.factors or log.factors[0].name != "position":
         raise DataError("the first bias factor of a click log must be the position")
+    check_positions(len(log.position.levels))
     if len({factor.name for factor in log.factors}) < len(log.factors):
         raise DataError("two bias factors of a click log have the same name")
     for name, values in [("clicks", log.clicks), *((f.name, f.values) for f in log.factors)]:
@@ -71,7 +121,7 @@ def _check_shapes(log: ClickLog) -> None:
 
 
 def _check_flat(name: str, array: Integers) -> None:
-    if array.ndim != 1 or array.dtype.kind not in "iu":
+    if array.ndim != 1 or not is_whole(array):
         raise DataError(f"{name} of a click log must be a flat array of integers, got {array.dtype}")
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from ultr.arrays import Strings
+from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.grades import Grades
 from ultr.data.signal import Signal
@@ -48,6 +48,8 @@ class LogManifest(BaseModel):
     signals: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = {}
     splits: tuple[Split, ...] = ()
+    fingerprint: str | None = None
+    """That of the log, which its arrays must have; None if it was written before there was one."""
 
 
 def write_log(log: ClickLog, folder: Path) -> None:
@@ -69,13 +71,13 @@ def write_log(log: ClickLog, folder: Path) -> None:
         signals=tuple(signal.name for signal in log.signals),
         categories=log.categories,
         splits=log.splits,
+        fingerprint=log.fingerprint(),
     )
-    write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True))
+    write_json(folder / "manifest.json", manifest.model_dump(exclude_defaults=True), sealed=True)
 
 
-def read_fields(folder: Path) -> dict[str, Any]:
+def read_fields(folder: Path, manifest: LogManifest) -> dict[str, Any]:
     """The fields of a saved log by name; its arrays stay on disk until they are used."""
-    manifest = read_manifest(folder)
     optional = {"pair_clicks": manifest.pair_clicks, "periods": manifest.period_names is not None}
     names = [*ARRAYS, *(name for name, there in optional.items() if there)]
     grades = manifest.grades
@@ -126,14 +128,3 @@ def read_document_ids(folder: Path, count: int) -> Strings | None:
     ids = np.empty_like(names)
     ids[rows] = names
     return ids
-
-
-def read_array(path: Path) -> npt.NDArray[Any]:
-    """An array that stays on disk until it is used."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} is missing or damaged ({error}); write the click log again") from error
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"{path} is not a .npy array; write the click log again")
-    return array

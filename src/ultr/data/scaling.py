@@ -44,7 +44,11 @@ class FeatureScaling:
             raise DataError(f"feature column {bad[0] + 1} holds infinite values; remove or fill them")
         some = features[:: -(-len(features) // ROWS)]
         # With a NaN among them the median is NaN, and the slower one is taken; a column of nothing else is 0.
-        typical = np.median(some, axis=0)
+        with np.errstate(over="ignore"):
+            typical = np.median(some, axis=0)
+        # The sum of the two values in the middle may be more than a float32 holds.
+        if (large := np.isinf(typical)).any():
+            typical[large] = np.median(some[:, large].astype(np.float64), axis=0)
         if np.isnan(typical).any():
             minimum, maximum = (np.where(np.isnan(each), 0, each) for each in (minimum, maximum))
             typical = np.nanmedian(np.where(np.isnan(some).all(axis=0), minimum, some), axis=0)

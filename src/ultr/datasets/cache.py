@@ -22,12 +22,17 @@ from stat import S_ISREG
 
 import numpy as np
 
+from ultr.arrays import fingerprint
+from ultr.data.array_file import read_array
 from ultr.data.judged import JudgedLists
 from ultr.datasets.svmlight import read_svmlight
 from ultr.errors import UltrError
 from ultr.files import new_folder, read_json, write_json
 
 FORMAT = "ultr judged lists 1"
+CHECKED = 2**26
+"""An array of at most so many bytes is compared with its digest whenever it is used; a larger one would take longer
+than a tenth of a second, and is trusted by its size and time."""
 _ARRAYS = ("features", "labels", "offsets", "query_ids")
 # A file changed twice within one tick of its file system's clock shows one time for both contents.
 _SETTLED_NANOSECONDS = 2_000_000_000
@@ -83,7 +88,7 @@ def _digest(path: Path, cache: Path) -> str | None:
     memo = cache / "digests" / _key(str(place))
     try:
         state = _state(place)
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             content = json.loads(memo.read_text())
             if content["state"] == state:
                 return str(content["digest"])
@@ -118,6 +123,7 @@ def _save(entry: Path, lists: JudgedLists) -> None:
             "feature_names": lists.feature_names,
             "max_label": lists.max_label,
             "files": _files(draft),
+            "digests": {name: fingerprint(getattr(lists, name)) for name in _ARRAYS},
         }
         write_json(draft / "manifest.json", manifest)
 
@@ -134,10 +140,14 @@ def _load(entry: Path) -> JudgedLists | None:
         manifest = read_json(entry / "manifest.json")
         if manifest["files"] != _files(entry):
             return None
+        arrays = {name: np.asarray(read_array(entry / f"{name}.npy")) for name in _ARRAYS}
+        small = [name for name in _ARRAYS if arrays[name].nbytes <= CHECKED]
+        if any(fingerprint(arrays[name]) != manifest["digests"][name] for name in small):
+            return None
         return JudgedLists(
-            **{name: np.asarray(np.load(entry / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS},
+            **arrays,
             feature_names=tuple(manifest["feature_names"]),
             max_label=int(manifest["max_label"]),
         )
-    except (OSError, EOFError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 from ultr.arrays import Doubles
@@ -86,27 +87,27 @@ class Diagnosis:
 
     def _commands(self) -> list[str]:
         """What to train, with a network or with trees, and what to compare it with."""
+        log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
-        trees = f"{train} --relevance trees --log {self.source} --out"
+        trees = f"{train} --relevance trees --log {log} --out"
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
             commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]
         else:
             commands = [
-                f"train: {train} --log {self.source} --out model",
+                f"train: {train} --log {log} --out model",
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
-                f"ultr compare model forest --log {self.source}",
+                f"ultr compare model forest --log {log}",
             ]
         if not self.position_bias.by_swaps:
             kind = " --relevance trees" if gaps else ""
             commands.append(
-                f"keep: ultr train click{kind} --log {self.source} --out raw; nothing in this log says whether "
+                f"keep: ultr train click{kind} --log {log} --out raw; nothing in this log says whether "
                 "debiasing helps or harms, so let users decide between the two"
             )
         elif self.dimension.scalar.answer != "no":
             commands.append(
-                f"compare: ultr train inverse-propensity --log {self.source} --out other; "
-                f"ultr compare other model --log {self.source}"
+                f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
             )
         return commands
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def diagnosis_page(diagnosis: Diagnosis) -> Page:
         summary=diagnosis.headline,
         steps=diagnosis.steps,
         sections=[section(finding, drawings.get(finding.name, [])) for finding in diagnosis.findings],
-        footer=f"ultr {__version__}: ultr doctor {diagnosis.source}",
+        footer=f"ultr {__version__}: ultr doctor {quote(diagnosis.source)}",
     )
 
 

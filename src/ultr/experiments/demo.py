@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -117,5 +118,5 @@ def run(
         judged=data.test,
         judged_name=f"the test part of {source}",
     )
-    report(inputs, name=str(out), command=f"ultr report {out}").page().write(Path(out) / REPORT)
+    report(inputs, name=str(out), command=f"ultr report {quote(str(out))}").page().write(Path(out) / REPORT)
     return result

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ultr.experiments.run import Run
 from ultr.experiments.store import Outcome
+from ultr.printable import visible
 
 
 class ProgressTable:
@@ -50,7 +51,7 @@ class ProgressTable:
         if not self._console.is_terminal:
             measure, value = outcome.run.measures[-1], np.nanmean(outcome.values[-1])
             self._console.print(
-                f"{len(self._outcomes)} of {len(self._runs)}: {outcome.run}: {measure} {value:.4f}, "
+                f"{len(self._outcomes)} of {len(self._runs)}: {visible(str(outcome.run))}: {measure} {value:.4f}, "
                 f"{outcome.seconds:.0f} s; {self.time_to_go()}",
                 soft_wrap=True,
                 highlight=False,
@@ -86,7 +87,7 @@ class ProgressTable:
             seconds, running = self._seconds(label), sum(run in self._running for run in runs)
             left = len(runs) - len(seconds) - running
             mean = f"{np.mean(seconds):.0f}" if seconds else ""
-            table.add_row(Text(label), str(len(seconds)), str(running or ""), str(left or ""), mean)
+            table.add_row(Text(visible(label)), str(len(seconds)), str(running or ""), str(left or ""), mean)
         return table
 
     def _seconds(self, label: str) -> list[float]:

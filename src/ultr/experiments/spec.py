@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from importlib.resources import files
@@ -18,6 +17,7 @@ from ultr.datasets.layouts import LAYOUTS
 from ultr.datasets.source import LETOR_LIKE
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.judged import DEFAULT_MEASURES
+from ultr.files import parse_toml
 from ultr.methods import METHODS, methods_with
 from ultr.methods.flat_options import estimator, types
 from ultr.metrics import Measure
@@ -308,8 +308,8 @@ def read_spec(name: str, *, quick: bool = False, as_published: bool = False, cha
         changed = _merged(_merged(content | {"data": own}, _read(AS_PUBLISHED)), published)
     for change in changes:
         try:
-            changed = _merged(changed, tomllib.loads(change))
-        except tomllib.TOMLDecodeError as error:
+            changed = _merged(changed, parse_toml(change, "it"))
+        except DataError as error:
             raise OptionError(
                 f"{change!r} is no line of TOML such as simulation.impressions=100000 ({error}); text needs quotes"
             ) from error
@@ -325,12 +325,12 @@ def read_spec(name: str, *, quick: bool = False, as_published: bool = False, cha
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"), path)
     except OSError as error:
         raise DataError(
             f"cannot read {path}: {error.strerror}; give a TOML file or the name of an experiment"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DataError(f"{path} is not valid TOML: {error}") from error
 
 

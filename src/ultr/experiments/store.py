@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, fingerprint
 from ultr.clicks.registry import CLICK_MODELS
+from ultr.data.array_file import read_array
 from ultr.datasets.source import Source
 from ultr.errors import DataError
 from ultr.experiments.run import Found, Run
@@ -86,7 +87,9 @@ class Store:
                     "version": __version__,
                     "seconds": found.seconds,
                     "validation": found.validation,
+                    "values": fingerprint(values),
                 },
+                sealed=True,
             )
         self.checkpoint(run).unlink(missing_ok=True)
 
@@ -97,7 +100,10 @@ class Store:
             return None
         manifest = read_json(folder / "manifest.json")
         try:
-            values = np.load(folder / "values.npy", allow_pickle=False)
+            values = np.asarray(read_array(folder / "values.npy"))
+            # Runs of before there were digests have none.
+            if manifest.get("values") not in (None, fingerprint(values)):
+                raise ValueError("the digest of values.npy is another")
             return Outcome(run, values, float(manifest["seconds"]), folder / "model", manifest["validation"])
         except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise DataError(f"the run kept in {folder} is damaged ({error}); remove it to run it again") from error

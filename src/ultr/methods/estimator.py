@@ -166,6 +166,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         progress: bool | Observer,
     ) -> Ranker[ObjectiveT]:
         """Train a new ranker on data that were checked."""
+        # A log on disk that is not the one that was written is found out before it is trained on.
+        data.fingerprint()
         factors = factors_of(data)
         learned = [factor for factor in factors if self.learns(factor)]
         self._warn_of_others(factors, learned)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as of_bytes
 from safetensors.torch import save as to_bytes
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
-from ultr.errors import ModelFileError
-from ultr.files import new_folder, read_json, write_json
+from ultr.errors import ModelFileError, UltrError
+from ultr.files import check_is_file, new_folder, read_json, write_json
 from ultr.methods.dimension import TriedDimension
 from ultr.methods.factors import Factor
 from ultr.methods.origin import Origin
@@ -27,13 +28,13 @@ from ultr.methods.ranker import Ranker
 from ultr.methods.sample import save_sample
 from ultr.train.checkpoint import Record
 from ultr.train.process_group import ProcessGroup
+from ultr.train.weights import check_weights
 from ultr.version import __version__
 
 FORMAT = "ultr model 2"
 WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
-GROWING = "_extra_state"
-"""The name that torch gives to the state of a module besides weights of fixed size."""
+ModelT = TypeVar("ModelT", bound=nn.Module)
 
 
 class _Strict(BaseModel):
@@ -70,6 +71,8 @@ class Manifest(_Strict):
     tensors: dict[str, list[int]]
     """Name and shape of each weight."""
     weights_digest: str
+    sample_digest: str | None = None
+    """Digest of the sample's file; None if there is none, or it was saved before there were digests of it."""
     origin: Origin | None = None
     """Command and files that it was trained with; None if unknown."""
     provenance: Provenance | None = None
@@ -81,6 +84,10 @@ class Manifest(_Strict):
         parts = (scaling.minimum, scaling.maximum, scaling.typical, scaling.missing)
         if {len(part) for part in parts if part is not None} != {len(self.feature_names)}:
             raise ValueError("scaling and feature_names differ in length")
+        if any(low > high for low, high in zip(scaling.minimum, scaling.maximum, strict=True)):
+            raise ValueError("a minimum of scaling is above its maximum")
+        if len(set(self.feature_names)) < len(self.feature_names):
+            raise ValueError("two features have one name")
         if not self.categories.keys() <= set(self.feature_names):
             raise ValueError("there are categories of what is no feature")
         return self
@@ -92,8 +99,8 @@ class Manifest(_Strict):
         return choices
 
     @classmethod
-    def of(cls, ranker: Ranker, tensors: Mapping[str, Tensor]) -> Manifest:
-        """The manifest of a ranker with these weights."""
+    def of(cls, ranker: Ranker, tensors: Mapping[str, Tensor], sample_digest: str | None) -> Manifest:
+        """The manifest of a ranker with these weights, and a sample in a file with this digest."""
         scaling = ranker.scaling
         return cls(
             format=FORMAT,
@@ -121,6 +128,7 @@ class Manifest(_Strict):
             choices=dict(ranker.choices),
             tensors={name: list(value.shape) for name, value in tensors.items()},
             weights_digest=_digest(tensors),
+            sample_digest=sample_digest,
             origin=ranker.origin,
             provenance=ranker.provenance,
         )
@@ -142,9 +150,8 @@ def save(folder: str | Path, ranker: Ranker, *, overwrite: bool) -> None:
         except SafetensorError as error:
             raise ModelFileError(f"cannot write the weights of {folder}: {error}") from error
         (draft / WEIGHTS).chmod(0o644)
-        if ranker.sample is not None:
-            save_sample(draft, ranker.sample)
-        write_json(draft / MANIFEST, Manifest.of(ranker, tensors).model_dump())
+        sample_digest = None if ranker.sample is None else save_sample(draft, ranker.sample)
+        write_json(draft / MANIFEST, Manifest.of(ranker, tensors, sample_digest).model_dump(), sealed=True)
 
 
 def weights_digest(model: nn.Module) -> str:
@@ -174,28 +181,51 @@ def load_manifest(folder: str | Path) -> Manifest:
         raise ModelFileError(f"{path} is damaged{where} ({first['msg']}); save the model again") from error
 
 
-def load_weights(folder: str | Path, model: nn.Module, manifest: Manifest) -> None:
-    """Put the weights of a model folder into a model that must fit them."""
+def load_weights(folder: str | Path, manifest: Manifest) -> dict[str, Tensor]:
+    """The weights of a model folder, if they are those of its manifest."""
     path = Path(folder) / WEIGHTS
     if not path.exists():
         raise ModelFileError(f"{folder} has no {WEIGHTS}; save the model again")
+    check_is_file(path)
     content = path.read_bytes()
     if blake2b(content, digest_size=16).hexdigest() != manifest.weights_digest:
         raise ModelFileError(f"{path} is truncated or not the file that {MANIFEST} belongs to; save the model again")
     try:
-        tensors = load_file(path)
+        tensors = of_bytes(content)
     except SafetensorError as error:
         raise ModelFileError(f"{path} cannot be read ({error}); save the model again") from error
-    wanted = {name: list(value.shape) for name, value in model.state_dict().items()}
-    shapes = {name: list(value.shape) for name, value in tensors.items()}
-    # Trees are as many as have grown.
-    wanted |= {name: shapes.get(name, []) for name in wanted if name.endswith(GROWING)}
+    if {name: list(value.shape) for name, value in tensors.items()} != manifest.tensors:
+        raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again")
+    return tensors
+
+
+def put_weights(folder: str | Path, build: Callable[[], ModelT], tensors: Mapping[str, Tensor]) -> ModelT:
+    """The model that `build` makes, with the weights of a folder.
+
+    What the manifest asks for is built without memory first and compared with the weights that are there, so that a
+    size that nobody has weights for takes none.
+    """
     try:
-        if not wanted == manifest.tensors == shapes:
-            raise ValueError
+        check_weights(tensors, _without_memory(build))
+        model = build().requires_grad_(False)
         model.load_state_dict(tensors)
-    except ValueError as error:
-        raise ModelFileError(f"the weights in {folder} do not fit its {MANIFEST}; save the model again") from error
+    except UltrError:
+        raise
+    except (ValueError, RuntimeError) as error:
+        why = str(error).partition("\n")[0]
+        raise ModelFileError(
+            f"the weights in {folder} do not fit its {MANIFEST} ({why}); save the model again"
+        ) from error
+    return model
+
+
+def _without_memory(build: Callable[[], ModelT]) -> ModelT:
+    """The model on torch's device `meta`; a method of another package may do what that device cannot."""
+    try:
+        with torch.device("meta"):
+            return build()
+    except (RuntimeError, TypeError):
+        return build()
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
 from ultr.data.totals import totals
-from ultr.errors import OptionError
+from ultr.errors import DataError, OptionError
 from ultr.train.lists import TrainingLists
 
 CLICK_RATE = "click-rate"
@@ -38,5 +38,10 @@ def given_or_estimated(
     if estimator == CLICK_RATE:
         return click_rate_curve(
             totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
+        )
+    if positions == 1:
+        raise DataError(
+            "every list of the log shows one document, at position 1, so there are no two positions to compare and no "
+            "two documents to rank; give a log with longer lists"
         )
     return SWAP_ESTIMATORS[estimator](SwapTable.of(lists.cells(positions, fewest_positions=2)))

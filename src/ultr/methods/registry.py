@@ -20,7 +20,7 @@ from ultr.methods.inverse_propensity import InversePropensity
 from ultr.methods.label_baseline import LabelBaseline
 from ultr.methods.lbd import LBD
 from ultr.methods.lightgbm_ranker import LightGBMRanker
-from ultr.methods.model_file import load_manifest, load_weights
+from ultr.methods.model_file import load_manifest, load_weights, put_weights
 from ultr.methods.pair_debias import PairDebias
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionEM
@@ -33,7 +33,10 @@ from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
 from ultr.relevance.kinds import relevance_of
 from ultr.relevance.preprocessing import Preprocessing
-from ultr.relevance.relevance_model import Relevance
+from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.relevance.trees import BoostedTrees
+from ultr.scoring.forest import LEAF
+from ultr.train.ranking_model import RankingModel
 
 _BUILT_IN: tuple[type[Estimator], ...] = (
     Auto,
@@ -77,10 +80,16 @@ def kind_of(name: str) -> type[Estimator]:
     return Distilled if name == Distilled.name else method(name)
 
 
+def _looks_beyond(model: RelevanceModel, features: int) -> bool:
+    """True if a tree looks at a feature that there is not."""
+    return isinstance(model, BoostedTrees) and int(model.forest.features.max(initial=LEAF)) >= features
+
+
 def load(folder: str | Path) -> Ranker:
     """The ranker that was saved in a folder."""
     manifest = load_manifest(folder)
     kind = kind_of(manifest.method)
+    tensors = load_weights(folder, manifest)
     try:
         options: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()
@@ -94,11 +103,17 @@ def load(folder: str | Path) -> Ranker:
         scaling = manifest.feature_scaling()
         categories = category_columns(manifest.feature_names, manifest.categories)
         layout = Preprocessing(scaling, categories).layout
-        model = estimator.build(layout, learned, seed=0)
-        model = with_logged_order(model, manifest.choices.get(SAFE), layout).requires_grad_(False)
+
+        def build() -> RankingModel:
+            return with_logged_order(estimator.build(layout, learned, seed=0), manifest.choices.get(SAFE), layout)
+
+        model = put_weights(folder, build, tensors)
+        if any(_looks_beyond(each, len(manifest.feature_names)) for each in model.by_name.values()):
+            raise OptionError("a tree looks at a feature that there is not")
+    except ModelFileError:
+        raise
     except (OptionError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the manifest of {folder} does not fit {kind.__name__}: {error}") from error
-    load_weights(folder, model, manifest)
     names = tuple(manifest.feature_names)
     return Ranker(
         method=manifest.method,
@@ -112,7 +127,7 @@ def load(folder: str | Path) -> Ranker:
         clicks_per_impression=manifest.clicks_per_impression,
         history=tuple(manifest.history),
         choices=manifest.choices,
-        sample=load_sample(folder, names),
+        sample=load_sample(folder, names, digest=manifest.sample_digest),
         origin=manifest.origin,
         provenance=manifest.provenance,
     )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load as of_bytes
+from safetensors.numpy import save as to_bytes
 
 from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import ModelFileError
+from ultr.files import check_is_file
 
 FILE = "sample.safetensors"
 GRADES = 4
@@ -52,26 +55,36 @@ def sample_of(data: ClickLog | JudgedLists) -> JudgedLists:
     )
 
 
-def save_sample(folder: Path, sample: JudgedLists) -> None:
-    """Write the sample beside the weights."""
+def save_sample(folder: Path, sample: JudgedLists) -> str:
+    """Write the sample beside the weights; the digest of its file."""
     queries = np.unique(sample.query_ids, return_inverse=True)[1]
     arrays = {"features": sample.features, "labels": sample.labels, "offsets": sample.offsets, "queries": queries}
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / FILE)
+    content = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    (folder / FILE).write_bytes(content)
     (folder / FILE).chmod(0o644)
+    return _digest(content)
 
 
-def load_sample(folder: str | Path, feature_names: tuple[str, ...]) -> JudgedLists | None:
-    """The sample of a model folder; None if it was saved without one."""
+def load_sample(folder: str | Path, feature_names: tuple[str, ...], *, digest: str | None = None) -> JudgedLists | None:
+    """The sample of a model folder; None if it was saved without one. Older folders have no digest of it."""
     path = Path(folder) / FILE
     if not path.exists():
         return None
     try:
-        arrays = load_file(path)
+        check_is_file(path)
+        content = path.read_bytes()
+        if digest is not None and _digest(content) != digest:
+            raise ValueError("its digest is another")
+        arrays = of_bytes(content)
         features, labels, offsets = (arrays[name] for name in ("features", "labels", "offsets"))
         # Older folders do not tell which lists are of one query.
         queries = [str(query) for query in arrays["queries"]] if "queries" in arrays else None
         return JudgedLists.of(
             features=features, labels=labels, offsets=offsets, query_ids=queries, feature_names=feature_names
         )
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, IndexError) as error:
         raise ModelFileError(f"{path} is damaged ({error}); save the model again") from error
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()

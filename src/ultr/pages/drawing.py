@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ultr.printable import visible
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -58,7 +60,7 @@ class Drawing:
             f'style="width:{4 * width / 3:.0f}px;min-width:{width:.0f}px" '
             f'viewBox="0 0 {width:g} {height:g}" xmlns:xlink="http://www.w3.org/1999/xlink" fill="currentColor">'
         )
-        return re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)
+        return visible(re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1))
 
 
 def blank(

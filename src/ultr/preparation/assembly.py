@@ -13,6 +13,7 @@ from ultr.arrays import Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.bias_factor import OTHER, BiasFactor, ordered_levels, position_factor
 from ultr.data.click_log import ClickLog
+from ultr.data.column_names import check_texts
 from ultr.data.log_checks import trusted
 from ultr.data.same_lists import content_order
 from ultr.data.signal import Signal
@@ -228,6 +229,7 @@ def _ids(texts: Sequence[str]) -> Strings:
             f"{len(texts):,} queries of up to {longest:,} characters are too much to keep as ids; "
             "give a column with shorter ids of the queries"
         )
+    check_texts(texts, what="queries")
     return np.array(texts, dtype=np.str_)
 
 

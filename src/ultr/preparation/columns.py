@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -17,6 +16,7 @@ from ultr import checks
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
+from ultr.files import parse_toml
 
 UBI = "ubi"
 READY_MADE = ("expedia", "sogou", "trec2014", "trivago", "yandex", UBI)
@@ -185,7 +185,7 @@ def read_columns(name: str | Path) -> Columns:
 
 def _parsed(text: str, where: str | Path) -> Columns:
     try:
-        content = tomllib.loads(text)
+        content = parse_toml(text, where)
         for key in content:
             checks.one_of("a key", key, [each.name for each in fields(Columns) if each.name not in _NOT_IN_FILES])
         if isinstance(impression := content.get("impression"), str):
@@ -193,8 +193,6 @@ def _parsed(text: str, where: str | Path) -> Columns:
         if isinstance(unjudged := content.get("unjudged"), list):
             content["unjudged"] = [written(each) for each in unjudged]
         return TypeAdapter(Columns).validate_python(content)
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is not valid TOML: {error}") from error
     except OptionError as error:
         raise DataError(f"{where}: {error}") from error
     except ValidationError as error:

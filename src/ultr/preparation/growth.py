@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter
 from ultr import checks
 from ultr.arrays import Integers
 from ultr.data import ragged
+from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor, ordered_levels
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
@@ -29,6 +31,8 @@ RAW = "raw"
 """The folder of the log with all values of its factors and no features, inside the folder of the log."""
 SETTINGS = "settings.json"
 """The options that a log was prepared with, inside `RAW`."""
+DOCUMENTS = "documents.parquet"
+"""Which document each row of the features is, inside the folder of the log."""
 _BLOCK = 100_000
 _NOT_KEPT = ("columns", "features_from", "clicks_from", "engine", "memory", "strict", "guessed")
 
@@ -56,21 +60,23 @@ class Grown:
     def load(cls, folder: str | Path) -> Grown:
         """The log in a folder, or a `DataError` if nothing can be added to it."""
         folder = Path(folder)
-        ClickLog.load(folder)
+        # A damaged log must not live on in the next one under a fingerprint that fits.
+        ClickLog.load(folder).fingerprint()
         if not (folder / RAW / SETTINGS).is_file():
             raise DataError(
                 f"nothing can be added to {folder}: days are, and it was not prepared by day; "
                 "prepare it again with --time COLUMN --periods day"
             )
-        content = read_json(folder / RAW / SETTINGS)
+        options, features = _read_settings(folder)
         raw, summary = ClickLog.load(folder / RAW), Summary.read(folder)
+        raw.fingerprint()
         if summary is None:
             raise DataError(f"{folder} has no summary.json, so nothing can be added to it; prepare all days again")
         return cls(
             folder,
             raw,
-            content["options"],
-            TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"]),
+            options,
+            features,
             {factor.name: factor.edges for factor in raw.factors if factor.edges},
             summary,
         )
@@ -94,7 +100,7 @@ class Grown:
             raise DataError(
                 f"the features of {engine.source} are not those of {self.folder}; give the same columns of one kind"
             )
-        features = np.load(self.folder / "features.npy", mmap_mode="r", allow_pickle=False)
+        features = read_array(self.folder / "features.npy")
         path = engine.work / "old_documents.parquet"
 
         def values(batch: Any, rows: Integers) -> Iterator[Any]:
@@ -105,7 +111,7 @@ class Grown:
                     yield pyarrow.array(np.asarray(features[rows, i]), from_pandas=True)
 
         writer = None
-        for batch in parquet.ParquetFile(self.folder / "documents.parquet").iter_batches(_BLOCK):
+        for batch in parquet.ParquetFile(self.folder / DOCUMENTS).iter_batches(_BLOCK):
             rows = batch.column("row").to_numpy().astype(np.int64)
             table = pyarrow.table(
                 {
@@ -126,7 +132,7 @@ class Grown:
         import pyarrow
         from pyarrow import parquet
 
-        table = parquet.read_table(self.folder / "documents.parquet")
+        table = parquet.read_table(self.folder / DOCUMENTS)
         if "low" not in table.column_names:
             return None
         known = table.select(["query", "document", "low", "high"]).filter(pyarrow.compute.is_valid(table["low"]))
@@ -150,8 +156,32 @@ def keep_growing(
         {
             "options": {name: _plain(value) for name, value in kept.items() if name != "robots"},
             "features": TypeAdapter(tuple[FeatureColumn, ...]).dump_python(features),
+            "documents": _digest(folder / DOCUMENTS),
         },
+        sealed=True,
     )
+
+
+def _read_settings(folder: Path) -> tuple[dict[str, Any], tuple[FeatureColumn, ...]]:
+    path = folder / RAW / SETTINGS
+    content = read_json(path)
+    try:
+        options = TypeAdapter(dict[str, Any]).validate_python(content["options"])
+        features = TypeAdapter(tuple[FeatureColumn, ...]).validate_python(content["features"])
+        # Logs of before there were digests have none.
+        if content.get("documents") not in (None, _digest(folder / DOCUMENTS)):
+            raise ValueError(f"the digest of {DOCUMENTS} is another")
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise DataError(
+            f"{folder} is damaged ({why}), so nothing can be added to it; prepare all days again"
+        ) from error
+    return options, features
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def check_new_days(old: ClickLog, new: tuple[str, ...], *, source: str, folder: Path) -> None:

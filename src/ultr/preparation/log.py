@@ -91,7 +91,7 @@ def prepare(
         with connect(chosen.engine, work, memory=chosen.memory) as engine:
             prepared = _Preparation(engine, log, chosen, draft, grown, last, told).run()
         prepared.log.write(draft)
-        write_json(draft / "summary.json", prepared.summary.as_json())
+        write_json(draft / "summary.json", prepared.summary.as_json(), sealed=True)
         shutil.rmtree(work)
     return replace(prepared, log=ClickLog.load(target))
 

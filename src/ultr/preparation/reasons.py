@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MOST_POSITIONS = 10_000
-"""A position below this place is a mistake: each position is a level of a bias factor."""
+from ultr.data.bias_factor import MOST_POSITIONS
 
 KEPT = 0
 _FIRST_OF_ROWS = 100

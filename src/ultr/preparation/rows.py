@@ -7,6 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from ultr.data.bias_factor import MOST_POSITIONS
 from ultr.data.column_names import listed
 from ultr.errors import DataError
 from ultr.preparation import reasons, values
@@ -120,7 +121,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         (rows.different, reasons.LENGTHS.code),
         (rows.position.isnull(), reasons.NO_POSITION.code),
         (rows.position < 1, reasons.BELOW_ONE.code),
-        (rows.position > reasons.MOST_POSITIONS, reasons.TOO_FAR.code),
+        (rows.position > MOST_POSITIONS, reasons.TOO_FAR.code),
         *([(rows.time.isnull(), reasons.NO_TIME.code)] if columns.time else []),
         (rows.no_document, reasons.NO_DOCUMENT.code),
         (rows.events.isnull(), reasons.CLICK.code),

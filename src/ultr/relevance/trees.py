@@ -98,7 +98,10 @@ class BoostedTrees(RelevanceModel):
 
     def set_extra_state(self, state: Tensor) -> None:
         """The trees of such a tensor, in the place of those there were."""
-        self.forest = Forest.of_matrix(state.cpu().numpy())
+        forest = Forest.of_matrix(state.cpu().numpy())
+        if (forest.outputs >= self.outputs).any() or (forest.outputs < 0).any():
+            raise ValueError(f"the trees add to other outputs than the {self.outputs} that there are")
+        self.forest = forest
         self._known.clear()
         self._growth = None
 

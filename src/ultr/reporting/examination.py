@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 from ultr.pages import Badge, Point, Section
 from ultr.reporting.inputs import ReportInputs
@@ -23,5 +24,5 @@ def examination(inputs: ReportInputs) -> Section:
         )
         for finding in found.findings
     ]
-    commands = [f"ultr doctor {inputs.log_name} --html doctor.html"]
+    commands = [f"ultr doctor {quote(inputs.log_name)} --html doctor.html"]
     return Section(title, found.headline, points=points, commands=commands, numbers=found.as_json())

@@ -56,6 +56,8 @@ def train(
     moments: dict[str, Tensor] = {}
     if checkpoint is not None and (saved := checkpoint.load(model)) is not None:
         state, best, moments = saved
+        if not (0 <= state.stage < len(stages) and 0 <= state.step <= stages[state.stage].steps):
+            raise checkpoint.damaged(f"there is no step {state.step} of stage {state.stage + 1}")
     run = f"{lists.lists} {lists.impressions.sum()} {lists.clicks.sum()}" if checkpoint is None else checkpoint.run
     group.check_same(f"{run} {state.stage} {state.step}")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from ultr.arrays import Integers
 from ultr.errors import OptionError
+from ultr.locks import alone
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,20 @@ class ProcessGroup:
         message = torch.tensor([float("nan") if value is None else value, float(value is None)], dtype=torch.float64)
         torch.distributed.broadcast(message, src=0)
         return None if message[1] else float(message[0])
+
+    @contextmanager
+    def alone(self, path: Path, *, busy: str) -> Iterator[None]:
+        """Let no other processes into this block than those of the group; `locks.alone`, which rank 0 sees to."""
+        with ExitStack() as held:
+            free = True
+            if self.leads:
+                try:
+                    held.enter_context(alone(path, busy=busy))
+                except OptionError:
+                    free = False
+            if not self.broadcast(float(free)):
+                raise OptionError(busy)
+            yield
 
     def check_same(self, state: str) -> None:
         """Raise an `OptionError`, in all processes, unless all of them are in the same state."""

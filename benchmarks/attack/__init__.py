@@ -1,0 +1,1 @@
+"""Attacks on everything that reads what somebody else may have written or damaged."""
