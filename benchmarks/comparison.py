@@ -22,7 +22,6 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.letor_like import letor_like
-from ultr.evaluation.comparison import Trial
 from ultr.evaluation.counterfactual import Valuation
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.placement import Ranking
