@@ -52,8 +52,13 @@ class ResampledPropensities:
     """[draws, groups], how often each group of queries was drawn."""
     groups: Integers
     """[query ids of the log], the group of each."""
-    failed: float
-    """The share of draws, left out here, whose queries did not link all positions."""
+    linked: Mask
+    """Of all draws that were tried, which are here; the queries of the others did not link all positions."""
+
+    @property
+    def failed(self) -> float:
+        """The share of draws that are left out."""
+        return float(1 - self.linked.mean())
 
     @classmethod
     def of_log(
@@ -93,7 +98,7 @@ class ResampledPropensities:
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
                 "log some swaps, or give propensities"
             )
-        return cls(estimate, draws, drawing.times[linked], groups, float(1 - linked.mean()))
+        return cls(estimate, draws, drawing.times[linked], groups, linked)
 
     def total(self, values: Doubles, queries: Integers) -> Doubles:
         """Sums over the groups of a value for each of these queries, [groups]."""

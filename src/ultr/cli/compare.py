@@ -53,8 +53,8 @@ def compare(
 ) -> None:
     """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
 
-    The answer holds as far as one propensity for each position describes the bias of the log. That is tested, and where
-    it does not, a winner must win by the propensities of documents that both rank high and of those that both rank low.
+    The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
+    documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
     Example: `ultr compare raw model --log log`
     """

@@ -36,9 +36,8 @@ class Assumption:
         if found.answer == "no":
             wrong = (
                 f"Positions bias documents in more than one way (p = {p:.2f}), so one propensity for each position "
-                "does not describe these clicks: differences in value are off in size. A winner is named only if it "
-                "wins by the propensities of documents that both rank high and by those of documents that both rank "
-                "low, and may still be the worse one. The one that predicts clicks better need not rank better."
+                "does not describe these clicks: differences in value are off in size and may name the worse ranker, "
+                "above all with given propensities, and the one that predicts clicks better need not rank better."
             )
             return cls(True, p, wrong)
         power = found.test.power or 0.0

@@ -25,7 +25,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence, check_codes
-from ultr.evaluation.halves import ranked_halves
+from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
@@ -93,8 +93,8 @@ def compare(
     Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
     ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
-    Where one propensity for each position does not describe the log, a winner by value must win by the propensities of
-    documents that both rank high, too, and by those of documents that both rank low.
+    Where documents that both rank high have other propensities than those that both rank low, trust bias is taken off,
+    or with few clicks intervals reach from what the one say to what the other say.
 
     Intervals are bootstrapped over queries. Who looks again and again while the log grows, and stops at a winner, says
     how many `looks` there are to be in all. `assumption` and `unseen` are for those who have tested the log and looked
@@ -140,8 +140,8 @@ def compare(
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
-    rivals = _of_halves(rankers, swaps, estimator, seed=seed) if assumption.rejected else {}
-    trial = Trial(log, valuation, known, rivals, judge, seed)
+    halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
+    trial = Trial(log, valuation, known, halves, judge, seed)
     evidence = Evidence.of(log, candidates)
     ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
     rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
@@ -162,19 +162,6 @@ def compare(
         assumption=assumption,
         unseen=unseen,
     )
-
-
-def _of_halves(
-    rankers: Mapping[str, RankerLike], log: ClickLog, estimator: str, *, seed: int
-) -> dict[str, ResampledPropensities | str]:
-    """Propensities of documents that the rankers rank high and of those that they rank low, or why there are none."""
-    found: dict[str, ResampledPropensities | str] = {}
-    for name, among in ranked_halves(rankers.values(), log).items():
-        try:
-            found[name] = ResampledPropensities.of_log(log, estimator, among=among, seed=seed)
-        except DataError as error:
-            found[name] = str(error)
-    return found
 
 
 def _beside_raw_clicks(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Integers
 from ultr.bias import ResampledPropensities
 from ultr.data.click_log import ClickLog
-from ultr.evaluation.counterfactual import Valuation
+from ultr.evaluation.counterfactual import IPS, Valuation
 from ultr.evaluation.evidence import Evidence
+from ultr.evaluation.halves import FEWEST_ERRORS, MOST_FAILED, Halves
 from ultr.evaluation.placement import Placement
 from ultr.metrics import Interval, bootstrap_ratio
 from ultr.metrics.looks import for_looks
@@ -23,8 +24,8 @@ FEWEST_EFFECTIVE_CLICKS = 100
 MOST_UNSUPPORTED = 0.1
 """The most of a ranker's rank weight that may lie on documents the log never showed."""
 MOST_CLIPPED = 0.1
-MOST_FAILED = 0.05
-"""The most resamples of the log in which the swaps may fail to link all positions."""
+BEYOND_CHANCE = 1.96
+"""Standard errors that the difference must differ by between the propensities of two halves of the documents."""
 
 Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 """A ranker's placements, one for each part of a log."""
@@ -63,12 +64,12 @@ class Judge:
         return interval if self.looks == 1 else for_looks(interval, self.looks, level=self.level)
 
     def answer(
-        self, difference: Interval, first: str, second: str, *, what: str, over: str = "", hint: str = ""
+        self, difference: Interval, first: str, second: str, *, what: str, how: str = "", hint: str = ""
     ) -> Answer:
         """The answer that the interval of the first one's lead gives; a hint says what to do where it holds 0."""
         if np.isnan(difference.low):
             return Answer(CANNOT_TELL, f"{what} comes from one query, which tells nothing about others")
-        ends = f"{difference.low:+.4f} to {difference.high:+.4f}{over}"
+        ends = f"{difference.low:+.4f} to {difference.high:+.4f}{how}"
         numbers = f"{difference.mean:+.4f}, {self.interval_name} {ends}"
         if difference.low > 0 or difference.high < 0:
             winner = first if difference.low > 0 else second
@@ -84,12 +85,8 @@ class Trial:
     valuation: Valuation
     propensities: Known
     """Those of the valuation, with their resamples where there are some."""
-    rivals: Mapping[str, ResampledPropensities | str] = field(default_factory=dict)
-    """By name, propensities of some of the documents, or why they are unknown.
-
-    Where one propensity for each position does not describe the log, those of different documents differ, and a winner
-    is named only if it wins by all of them.
-    """
+    halves: Halves | None = None
+    """The bias of two halves of the documents, for where one propensity for each position is not enough."""
     judge: Judge = Judge()
     seed: int = 0
 
@@ -100,51 +97,104 @@ class Trial:
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=plain)
         what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
-        what = f"the difference in {what}"
-        known = [each for each in self.rivals.values() if not isinstance(each, str)]
-        if not known:
-            hint = self._hint(plain, rankings[first], rankings[second])
-            return self.judge.answer(plain, first, second, what=what, hint=hint)
-        others = [self._by(each, rankings[first], rankings[second]) for each in known]
-        low, high = min(each.low for each in (plain, *others)), max(each.high for each in (plain, *others))
-        over = f" over propensities of all documents, of {' and of '.join(self.rivals)}"
+        wide, how = self._by_halves(plain, rankings[first], rankings[second])
         hint = ""
-        if plain.low > 0 or plain.high < 0:
-            hint = f" (by those of all documents alone {plain.low:+.4f} to {plain.high:+.4f})"
-        return self.judge.answer(Interval(plain.mean, low, high), first, second, what=what, over=over, hint=hint)
+        if how and not plain.low <= 0 <= plain.high:
+            hint = f"; by one propensity for each position alone {plain.low:+.4f} to {plain.high:+.4f}"
+        elif not how:
+            hint = self._hint(plain, rankings[first], rankings[second])
+        return self.judge.answer(wide, first, second, what=f"the difference in {what}", how=how, hint=hint)
 
     def difference(self, first: Valued, second: Valued) -> Interval:
         """The value of the first placements less that of the second, with its bootstrap interval over queries.
 
         Where the propensities come with their resamples, each draw of queries is valued by those of that draw.
         """
-        return self._by(self.propensities, first, second)
+        if not isinstance(self.propensities, ResampledPropensities):
+            return self._taken_for_known(first, second)
+        known = self.propensities
+        draws = self._draws(self._valuations(known), known.counts, known.groups, first, second)
+        return self._percentiles(self.valuation, draws, first, second)
 
-    def _by(self, known: Known, first: Valued, second: Valued) -> Interval:
-        """The difference by these propensities."""
-        if not isinstance(known, ResampledPropensities):
-            return self.judge.widened(self._taken_for_known(self.valuation, first, second))
-        # Values by dcg have the unit of the propensities, which must be one for all.
-        unit = np.asarray(self.valuation.propensities, dtype=np.float64)[0] / known.estimate[0]
-        at_once = replace(self.valuation, propensities=unit * known.estimate)
-        totals, bases = self._totals(at_once, first, second)
-        drawn = [replace(self.valuation, propensities=unit * theta) for theta in known.draws]
+    def _by_halves(self, plain: Interval, first: Valued, second: Valued) -> tuple[Interval, str]:
+        """The interval where the propensities of the halves differ, and in which way it was made; else the plain one.
+
+        By the propensities of either half the difference is another. If the two differ by more than chance makes them,
+        the ends of the interval move as far as they do, or else the difference is that by lines through the rates of
+        the halves, whichever interval is narrower: lines need many clicks.
+        """
+        if self.halves is None:
+            return plain, ""
+        halves = [each.propensities for each in (self.halves.high, self.halves.low)]
+        found, draws = [], []
+        for known, common in zip(halves, self.halves.common, strict=True):
+            estimate, *drawn = self._valuations(known, known.estimate)
+            found.append(self._mean(estimate, first, second))
+            drawn = [each for each, use in zip(drawn, common, strict=True) if use]
+            draws.append(self._draws(drawn, known.counts[common], known.groups, first, second))
+        # Half of what the middle 68 % of draws spread over: a standard error that a few wild draws do not touch.
+        error = float(np.diff(np.nanquantile(draws[0] - draws[1], [0.16, 0.84]))[0]) / 2
+        apart = found[0] - found[1]
+        if abs(apart) <= BEYOND_CHANCE * error:
+            return plain, ""
+        moves = [each - plain.mean for each in found]
+        moved = Interval(plain.mean, plain.low + min(0.0, *moves), plain.high + max(0.0, *moves))
+        lines = self._by_lines(first, second)
+        if lines is not None and lines.high - lines.low < moved.high - moved.low:
+            return lines, " with trust bias taken off"
+        return moved, " with what it differs by between documents ranked high and low"
+
+    def _by_lines(self, first: Valued, second: Valued) -> Interval | None:
+        """The difference by a line at each position; None where the rates of the halves do not tell it."""
+        assert self.halves is not None
+        if self.valuation.weighting != IPS or self.valuation.utility != "clicks":
+            return None
+        clicks = self.log.totals(self.log.position).clicks
+        if self.halves.separation(clicks / clicks.sum()) < FEWEST_ERRORS:
+            return None
+        theta, beta, *resampled = self.halves.lines()
+        drawn = [
+            replace(self.valuation, propensities=each, floor=floor) for each, floor in zip(*resampled, strict=True)
+        ]
+        high, common = self.halves.high.propensities, self.halves.common[0]
+        draws = self._draws(drawn, high.counts[common], high.groups, first, second)
+        return self._percentiles(replace(self.valuation, propensities=theta, floor=beta), draws, first, second)
+
+    def _valuations(self, known: ResampledPropensities, *more: Doubles) -> list[Valuation]:
+        """The valuation by further propensities and by those of each draw, in its own unit, as values by dcg have it."""
+        unit = np.asarray(self.valuation.propensities, dtype=np.float64)[0]
+        return [replace(self.valuation, propensities=unit * each / each[0]) for each in (*more, *known.draws)]
+
+    def _draws(
+        self, drawn: Sequence[Valuation], counts: Integers, groups: Integers, first: Valued, second: Valued
+    ) -> Doubles:
+        """The difference in each draw of queries by the valuation of that draw."""
+        # Candidates without a click are worth nothing, unless a model or a floor says what they are worth.
+        clicked = self.valuation.relevance is None and all(each.floor is None for each in drawn)
         above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
         for (placement, evidence), (other, _) in zip(first, second, strict=True):
-            # Candidates without a click are worth nothing, unless a model says what they are worth.
-            for part in evidence.parts(clicked=self.valuation.relevance is None):
-                groups = known.groups[evidence.query_numbers[part.queries]]
+            for part in evidence.parts(clicked=clicked):
+                group = groups[evidence.query_numbers[part.queries]]
                 ours, theirs = placement.weights(part), other.weights(part)
                 for draw, by_draw in enumerate(drawn):
                     by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
                     lead = ours(by_rank) - theirs(by_rank)
-                    times = known.counts[draw][groups]
+                    times = counts[draw][group]
                     above[draw] += times @ part.total(lead * found)
                     below[draw] += times @ (
                         part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
                     )
-        low, high = percentiles(above[below > 0] / below[below > 0], self.judge.level, len(self._queries))
-        return self.judge.widened(Interval(float(totals.sum() / bases.sum()), float(low), float(high)))
+        draws: Doubles = np.divide(above, below, out=np.full(len(drawn), np.nan), where=below > 0)
+        return draws
+
+    def _percentiles(self, valuation: Valuation, draws: Doubles, first: Valued, second: Valued) -> Interval:
+        """The difference by a valuation with the interval that its draws give."""
+        low, high = percentiles(draws, self.judge.level, len(self._queries))
+        return self.judge.widened(Interval(self._mean(valuation, first, second), float(low), float(high)))
+
+    def _mean(self, valuation: Valuation, first: Valued, second: Valued) -> float:
+        totals, bases = self._totals(valuation, first, second)
+        return float(totals.sum() / bases.sum())
 
     @property
     def _queries(self) -> Doubles:
@@ -159,41 +209,33 @@ class Trial:
             bases[evidence.query_numbers] += value.bases
         return totals, bases
 
-    def _taken_for_known(self, valuation: Valuation, first: Valued, second: Valued) -> Interval:
-        totals, bases = self._totals(valuation, first, second)
+    def _taken_for_known(self, first: Valued, second: Valued) -> Interval:
+        totals, bases = self._totals(self.valuation, first, second)
         queries = self._queries
-        return bootstrap_ratio(totals[queries], bases[queries], level=self.judge.level, seed=self.seed)
+        found = bootstrap_ratio(totals[queries], bases[queries], level=self.judge.level, seed=self.seed)
+        return self.judge.widened(found)
 
     def _hint(self, difference: Interval, first: Valued, second: Valued) -> str:
-        """A phrase on what would narrow an interval that holds 0: more swaps or more queries."""
-        if not difference.low <= 0 <= difference.high or not isinstance(self.propensities, ResampledPropensities):
+        """A phrase on what would narrow an interval the most: more swaps or more queries."""
+        width = difference.high - difference.low
+        if not isinstance(self.propensities, ResampledPropensities) or not width > 0:
             return ""
-        chance = self.judge.widened(self._taken_for_known(self.valuation, first, second))
-        if not difference.high > difference.low:
-            return ""
-        by_chance = ((chance.high - chance.low) / (difference.high - difference.low)) ** 2
-        if by_chance < 0.5:
+        chance = self._taken_for_known(first, second)
+        if ((chance.high - chance.low) / width) ** 2 < 0.5:
             return "; most of its width is doubt about the propensities, which more swaps would lessen"
-        return (
-            f"; most of its width is chance among {len(self._queries)} queries, which holding out more of them would "
-            "lessen"
-        )
+        count = len(self._queries)
+        return f"; most of its width is chance among {count} queries, which holding out more of them would lessen"
 
     def _weakness(self, rankings: dict[str, Valued]) -> str | None:
         queries = len(self._queries)
         if queries < FEW_QUERIES:
             return f"{queries} queries, fewer than {FEW_QUERIES}"
-        for whose, known in {"": self.propensities, **self.rivals}.items():
-            of_them = f" of {whose}" if whose else ""
-            if isinstance(known, str):
-                return (
-                    f"positions bias documents in more than one way, and the propensities{of_them} are unknown: {known}"
-                )
-            if isinstance(known, ResampledPropensities) and known.failed > MOST_FAILED:
-                return (
-                    f"in {known.failed:.0%} of the resamples of the log swaps{of_them} do not link all positions, so "
-                    "the propensities hang on a few queries; log more swaps, or give propensities"
-                )
+        known = self.propensities
+        if isinstance(known, ResampledPropensities) and known.failed > MOST_FAILED:
+            return (
+                f"in {known.failed:.0%} of the resamples of the log swaps do not link all positions, so "
+                "the propensities hang on a few queries; log more swaps, or give propensities"
+            )
         for name, placed in rankings.items():
             values = [self.valuation.of(*part) for part in placed]
             effective = sum(value.effective_clicks for value in values)
