@@ -11,8 +11,8 @@ The truth is the expected clicks over the whole pool, by the click model itself.
 rankings, so the winner that should be named goes by labels. `before` has all-pairs propensities, `after` what `compare`
 has by default. The more noise in the lists, the more swaps there are to estimate propensities from.
 
-Below come two smaller tables: the width of intervals by a tenth of the queries and by a tenth of the pages, and how often
-a winner is named at a tie by someone who looks again with every tenth of the queries that is added.
+Below come two smaller tables: the width of intervals by a tenth of the queries and by a tenth of the pages, and how
+often a winner is named at a tie by someone who looks again with every tenth of the queries that is added.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ impressions of the query, c_d the clicks on d and rho_d the mean examination tha
     ips               gamma_d = c_d / N / max(rho_d, tau)
     doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau),   g_d a model of gamma_d
 
-Where clicks also come without relevance, P = theta_p gamma_d + beta_p as under trust bias, `ips` takes the beta_p of the
-positions of d off its clicks first (Vardasbi, Oosterhuis, de Rijke: When Inverse Propensity Scoring does not Work, CIKM
-2020). Of two rankers of the same documents, the beta_p of the ranks are the same for both and are left out.
+Where clicks also come without relevance, P = theta_p gamma_d + beta_p as under trust bias, `ips` takes the beta_p of
+the positions of d off its clicks first (Vardasbi, Oosterhuis, de Rijke: When Inverse Propensity Scoring does not Work,
+CIKM 2020). Of two rankers of the same documents, the beta_p of the ranks are the same for both and are left out.
 
 Where d was always shown at one position p this is a click divided by theta_p. With several lists it is the policy-aware
 form: it also sees documents that only some lists showed, and varies less. Given the shown lists, `ips` is unbiased for

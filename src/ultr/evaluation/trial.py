@@ -24,8 +24,11 @@ FEWEST_EFFECTIVE_CLICKS = 100
 MOST_UNSUPPORTED = 0.1
 """The most of a ranker's rank weight that may lie on documents the log never showed."""
 MOST_CLIPPED = 0.1
-BEYOND_CHANCE = 1.96
-"""Standard errors that the difference must differ by between the propensities of two halves of the documents."""
+BEYOND_CHANCE, BEYOND_DOUBT = 1.96, 3.3
+"""Standard errors that a difference must differ by between the propensities of two halves of the documents.
+
+One log in twenty is beyond chance by chance, and then has a wider interval. One in a thousand is beyond doubt.
+"""
 
 Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 """A ranker's placements, one for each part of a log."""
@@ -120,8 +123,8 @@ class Trial:
         """The interval where the propensities of the halves differ, and in which way it was made; else the plain one.
 
         By the propensities of either half the difference is another. If the two differ by more than chance makes them,
-        the ends of the interval move as far as they do, or else the difference is that by lines through the rates of
-        the halves, whichever interval is narrower: lines need many clicks.
+        the ends of the interval move as far as they do. Where that is beyond doubt, lines through the rates of the
+        halves give another interval, which is taken if it is narrower: lines need many clicks.
         """
         if self.halves is None:
             return plain, ""
@@ -139,7 +142,7 @@ class Trial:
             return plain, ""
         moves = [each - plain.mean for each in found]
         moved = Interval(plain.mean, plain.low + min(0.0, *moves), plain.high + max(0.0, *moves))
-        lines = self._by_lines(first, second)
+        lines = self._by_lines(first, second) if abs(apart) > BEYOND_DOUBT * error else None
         if lines is not None and lines.high - lines.low < moved.high - moved.low:
             return lines, " with trust bias taken off"
         return moved, " with what it differs by between documents ranked high and low"
@@ -161,7 +164,7 @@ class Trial:
         return self._percentiles(replace(self.valuation, propensities=theta, floor=beta), draws, first, second)
 
     def _valuations(self, known: ResampledPropensities, *more: Doubles) -> list[Valuation]:
-        """The valuation by further propensities and by those of each draw, in its own unit, as values by dcg have it."""
+        """The valuation by further propensities and by those of each draw, in its own unit, as dcg needs it."""
         unit = np.asarray(self.valuation.propensities, dtype=np.float64)[0]
         return [replace(self.valuation, propensities=unit * each / each[0]) for each in (*more, *known.draws)]
 
