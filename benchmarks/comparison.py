@@ -301,7 +301,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=24, help="logs for each row")
     parser.add_argument("--clicks", choices=list(CLICK_MODELS), nargs="+", default=list(CLICK_MODELS))
-    parser.add_argument("--logs", nargs="+", default=["100x40/0.5", "400x100/0.5", "400x100/0.1"])
+    parser.add_argument("--logs", nargs="+", default=["100x40/0.5", "400x100/0.5"])
     parser.add_argument("--only", choices=("verdicts", "held-out", "looks"), help="one of the three tables")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
