@@ -66,7 +66,7 @@ def test_clicks_without_relevance_are_taken_off_by_position() -> None:
     np.testing.assert_allclose(value.totals, [of_q, of_r])
     for wrong in ({"weighting": "self-normalised", "floor": floor}, {"floor": floor[:2]}):
         with pytest.raises(OptionError, match="a floor is for weighting ips"):
-            Valuation(THETA, **wrong)  # type: ignore[arg-type]
+            Valuation(THETA, **wrong)
 
 
 def test_expected_clicks_by_hand() -> None:

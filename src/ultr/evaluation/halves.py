@@ -6,8 +6,8 @@ for each position is enough, both have the same. If the chance of a click is a l
     P = theta_p gamma_d + beta_p
 
 as under trust bias, the click rates R_high and R_low of the halves at each position give that line, whatever unit and
-zero relevance is measured in: theta_p = R_high,p - R_low,p and beta_p = R_low,p. That is not exact: a rate is the curve of
-a half, which goes by documents with many clicks, times the mean of all its documents.
+zero relevance is measured in: theta_p = R_high,p - R_low,p and beta_p = R_low,p. That is not exact: a rate is the curve
+of a half, which goes by documents with many clicks, times the mean of all its documents.
 """
 
 from __future__ import annotations
