@@ -1,4 +1,4 @@
-"""How true `ultr compare` is: `python -m benchmarks.comparison`, with `--repetitions` for other than 24 logs a row.
+"""How true `ultr compare` is: `python -m benchmarks.comparison`, with `--repetitions` for other than 16 logs a row.
 
 Each repetition draws fresh queries from a pool and a fresh log on them. Three pairs of rankers are compared:
 
@@ -299,7 +299,7 @@ def looking(setting: Setting, looks: int, repetitions: int) -> list[Measurement]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=24, help="logs for each row")
+    parser.add_argument("--repetitions", type=int, default=16, help="logs for each row")
     parser.add_argument("--clicks", choices=list(CLICK_MODELS), nargs="+", default=list(CLICK_MODELS))
     parser.add_argument("--logs", nargs="+", default=["100x40/0.5", "400x100/0.5"])
     parser.add_argument("--only", choices=("verdicts", "held-out", "looks"), help="one of the three tables")

@@ -122,9 +122,13 @@ class Trial:
     def _by_halves(self, plain: Interval, first: Valued, second: Valued) -> tuple[Interval, str]:
         """The interval where the propensities of the halves differ, and in which way it was made; else the plain one.
 
-        By the propensities of either half the difference is another. If the two differ by more than chance makes them,
-        the ends of the interval move as far as they do. Where that is beyond doubt, lines through the rates of the
-        halves give another interval, which is taken if it is narrower: lines need many clicks.
+        By the propensities of either half the difference d is another. Chance makes the two differ, too, by about s. The
+        ends of the interval move by the part that is beyond chance, so that they are where they were if there is none:
+
+            (d_half - d) max(0, 1 - 1.96 s / |d_high - d_low|)
+
+        Where the halves differ beyond doubt, lines through their click rates give another interval, which is taken if
+        it is narrower: lines need many clicks.
         """
         if self.halves is None:
             return plain, ""
@@ -140,7 +144,7 @@ class Trial:
         apart = found[0] - found[1]
         if abs(apart) <= BEYOND_CHANCE * error:
             return plain, ""
-        moves = [each - plain.mean for each in found]
+        moves = [(each - plain.mean) * (1 - BEYOND_CHANCE * error / abs(apart)) for each in found]
         moved = Interval(plain.mean, plain.low + min(0.0, *moves), plain.high + max(0.0, *moves))
         lines = self._by_lines(first, second) if abs(apart) > BEYOND_DOUBT * error else None
         if lines is not None and lines.high - lines.low < moved.high - moved.low:
