@@ -122,8 +122,8 @@ class Trial:
     def _by_halves(self, plain: Interval, first: Valued, second: Valued) -> tuple[Interval, str]:
         """The interval where the propensities of the halves differ, and in which way it was made; else the plain one.
 
-        By the propensities of either half the difference d is another. Chance makes the two differ, too, by about s. The
-        ends of the interval move by the part that is beyond chance, so that they are where they were if there is none:
+        By the propensities of either half the difference d is another. Chance makes the two differ, too, with standard
+        error s. The ends of the interval move by the part that is beyond chance:
 
             (d_half - d) max(0, 1 - 1.96 s / |d_high - d_low|)
 
