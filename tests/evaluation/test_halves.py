@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.evaluation.test_comparison import GRADES, GUESSES, NOISE, UNTESTED, judged, log_of
+from tests.evaluation.test_comparison import GRADES, GUESSES, UNTESTED, judged, log_of
 
 from ultr.clicks.trust_bias import TrustBias
 from ultr.data.click_log import ClickLog
@@ -32,13 +32,14 @@ def trusting(lists: JudgedLists, *, impressions: int, seed: int = 0) -> ClickLog
 
 def test_documents_at_one_place_are_halved_by_the_ranks_of_both_rankers() -> None:
     log = log_of(judged(), noise=0.0)
-    high, low = ranked_halves((GRADES, NOISE), log)
+    # The guesses are the logged order, by which alone the halves would be the upper and the lower positions.
+    high, low = ranked_halves((GRADES, GUESSES), log)
     assert not (high & low).any()
     assert (high | low).all()
-    np.testing.assert_array_equal(ranked_halves((NOISE, GRADES), log)[0], high)
+    np.testing.assert_array_equal(ranked_halves((GUESSES, GRADES), log)[0], high)
     evidence = Evidence.of(log)
     ranks = np.zeros(len(log.features))
-    for column in (0, 2):
+    for column in (0, 1):
         scores = log.features[:, column].reshape(-1, 6)
         # The mean of the ranks that documents of one score share.
         ranks += (
