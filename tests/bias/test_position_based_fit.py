@@ -109,7 +109,8 @@ def test_a_resample_is_the_fit_to_the_documents_that_were_drawn() -> None:
     group_of = random.integers(30, size=cells.documents.max() + 1)
     times = random.multinomial(30, np.full(30, 1 / 30), size=4).astype(np.float64)
     curve = fit_poisson(cells, tolerance=1e-10)
-    found = poisson_resamples(cells, curve, group_of, times)
+    found, told = poisson_resamples(cells, curve, group_of, times)
+    assert told.all()
     for sample, drawn in zip(found, times, strict=True):
         copies = [
             (cells.documents[rows] + copy * 10_000, rows)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles
-from ultr.bias import ResampledPropensities, SwapTable, all_pairs, click_rate_propensities, estimate_propensities, pivot
+from ultr.bias import (
+    ResampledPropensities,
+    SwapTable,
+    all_pairs,
+    click_rate_propensities,
+    estimate_propensities,
+    fit_poisson,
+    pivot,
+)
 from ultr.bias.swaps import most_likely
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.position_based import PositionBased
@@ -38,6 +46,7 @@ def test_each_estimator_is_found_by_its_name() -> None:
     log = position_based()
     np.testing.assert_array_equal(estimate_propensities(log), all_pairs(SwapTable.of_log(log)))
     np.testing.assert_array_equal(estimate_propensities(log, "pivot"), pivot(SwapTable.of_log(log)))
+    np.testing.assert_allclose(estimate_propensities(log, "em"), fit_poisson(log.cells()), rtol=1e-4)
     np.testing.assert_array_equal(estimate_propensities(log, "click-rate"), click_rate_propensities(log))
     with pytest.raises(OptionError, match="did you mean 'all-pairs'"):
         estimate_propensities(log, "all-pair")
@@ -49,7 +58,7 @@ def test_many_tables_are_fitted_at_once_as_each_on_its_own() -> None:
     np.testing.assert_allclose(together, [all_pairs(table) for table in tables], rtol=1e-7)
 
 
-@pytest.mark.parametrize("estimator", ["all-pairs", "adjacent-chain"])
+@pytest.mark.parametrize("estimator", ["all-pairs", "adjacent-chain", "em"])
 def test_resamples_spread_as_far_as_the_estimates_of_other_logs(estimator: str) -> None:
     resampled = ResampledPropensities.of_log(position_based(), estimator, samples=200)
     others = [estimate_propensities(position_based(seed=seed), estimator) for seed in range(1, 61)]
@@ -71,6 +80,18 @@ def test_a_draw_is_the_estimate_of_the_queries_it_holds() -> None:
     np.testing.assert_allclose(
         resampled.counts[0] @ resampled.total(np.arange(30.0), np.arange(30)), counts @ np.arange(30.0)
     )
+
+
+def test_some_documents_have_the_propensities_of_a_log_of_them_alone() -> None:
+    log = position_based(queries=60)
+    among = np.arange(len(log.features)) < 120
+    alone = log.select(log.queries < 30)
+    for estimator in ("em", "all-pairs"):
+        some = ResampledPropensities.of_log(log, estimator, among=among, samples=3)
+        np.testing.assert_allclose(some.estimate, estimate_propensities(alone, estimator), rtol=1e-5)
+        whole = ResampledPropensities.of_log(log, estimator, samples=3)
+        np.testing.assert_array_equal(some.counts, whole.counts)
+        assert np.abs(some.estimate - whole.estimate).max() > 0.01
 
 
 def test_queries_are_drawn_in_groups_where_there_are_many() -> None:

@@ -538,6 +538,12 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
     assert assumption["sentence"] in text
     assert set(content["values"]) == {str(swapped / "raw"), str(swapped / "vectors"), "the lists as shown"}
     assert answers["value"]["difference"].keys() == {"mean", "low", "high"}
+    assert content["looks"] == 1
+    often = ultr(*command, "--looks", 20).stdout
+    assert "answers, 95 % intervals for 20 looks" in often
+    wider = json.loads(ultr(*command, "--looks", 20, "--json").stdout)["answers"]["likelihood"]["difference"]
+    once = answers["likelihood"]["difference"]
+    assert wider["low"] < once["low"] < once["high"] < wider["high"]
 
 
 @pytest.mark.usefixtures("_few_draws")

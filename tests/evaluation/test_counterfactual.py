@@ -56,6 +56,19 @@ def test_the_evidence_counts_where_each_document_was_shown_and_clicked() -> None
     np.testing.assert_allclose(clicked.mean(np.array([1.0, 0.5, 0.25])), [0.9, 0.6, 0.25, 0.5])
 
 
+def test_clicks_without_relevance_are_taken_off_by_position() -> None:
+    # Examined on average 0.9, 0.6 and 0.25 in q; of 10 impressions, 8 x .2 + 2 x .1 clicks on the first are no merit.
+    evidence = Evidence.of(two_queries())
+    floor = np.array([0.2, 0.1, 0.05])
+    value = Valuation(THETA, floor=floor).of_scores(np.array([1.0, 2.0, 3.0, 1.0, 2.0]), evidence)
+    of_q = (1 - 0.5) / 0.25 * 1.0 + (3 - 1.2) / 0.6 * 0.5 + (5 - 1.8) / 0.9 * 0.25
+    of_r = (2 - 0.5) / 0.5 * 1.0 + (0 - 1.0) / 1.0 * 0.5
+    np.testing.assert_allclose(value.totals, [of_q, of_r])
+    for wrong in ({"weighting": "self-normalised", "floor": floor}, {"floor": floor[:2]}):
+        with pytest.raises(OptionError, match="a floor is for weighting ips"):
+            Valuation(THETA, **wrong)
+
+
 def test_expected_clicks_by_hand() -> None:
     # Examined on average: 0.9, 0.6 and 0.25 in q, 1 and 0.5 in r. The ranker turns both lists around.
     value = counterfactual_value(ByFirstFeature(), two_queries(), propensities=THETA)

@@ -12,13 +12,15 @@ from ultr.bias.predictability import Predictability, position_predictability
 from ultr.bias.propensities import click_rate_curve, click_rate_propensities, read_propensities
 from ultr.bias.rank_test import RankTest, rank_test
 from ultr.bias.relevance_groups import click_groups, group_table, list_click_groups, score_groups
-from ultr.bias.resampled import ESTIMATORS, ResampledPropensities, estimate_propensities
+from ultr.bias.resampled import BY_SWAPS, EM, ESTIMATORS, ResampledPropensities, estimate_propensities
 from ultr.bias.scalar_test import GROUPINGS, ScalarTest, scalar_test
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, adjacent_chain, all_pairs, pivot
 from ultr.bias.value_sets import ValueSets, value_sets
 
 __all__ = [
+    "BY_SWAPS",
     "CURVE_ESTIMATORS",
+    "EM",
     "ESTIMATORS",
     "GROUPINGS",
     "SWAP_ESTIMATORS",

@@ -11,7 +11,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
-from ultr.bias.resampled import estimates, resampled_swaps
+from ultr.bias.resampled import EM, estimates, resampled_swaps
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data import ragged
 from ultr.data.cells import Cells
@@ -22,7 +22,7 @@ from ultr.errors import DataError
 from ultr.metrics.query_bootstrap import FEW_QUERIES, QueryBootstrap, percentiles, query_numbers
 from ultr.seeding import generator
 
-CURVE_ESTIMATORS = ("click-rate", *SWAP_ESTIMATORS, "em")
+CURVE_ESTIMATORS = ("click-rate", *SWAP_ESTIMATORS, EM)
 """`click-rate` is right only where rankings were random; the others are where the position-based model holds."""
 _WARM_TOLERANCE = 1e-4
 
@@ -178,7 +178,7 @@ def _by_queries(
             known = np.isfinite(rates).all(axis=1) & (rates[:, 0] > 0)
             drawn[name] = list(rates[known] / rates[known, :1])
         else:
-            drawn[name] = list(poisson_resamples(cells, curve, groups, times))
+            drawn[name] = list(poisson_resamples(cells, curve, groups, times)[0])
     return drawn
 
 

@@ -138,8 +138,8 @@ def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, 
     return by_parts
 
 
-def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Doubles) -> Doubles:
-    """The curves of `fit_poisson` when groups of documents are drawn anew, [those that can be told, positions].
+def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Doubles) -> tuple[Doubles, Mask]:
+    """The curves of `fit_poisson` when groups of documents are drawn anew, and which of the samples have one.
 
     `groups` has the group of each document, `times` [samples, groups] how often each was drawn, and `curve` is the fit
     to all of them once. One step of Newton's method from there, in log theta, on the likelihood of where the clicks
@@ -161,7 +161,7 @@ def poisson_resamples(cells: Cells, curve: Doubles, groups: Integers, times: Dou
     told = np.linalg.cond(curvature) < 1 / np.finfo(np.float64).eps
     change = np.linalg.solve(curvature[told], steps[told][..., None])[..., 0]
     curves: Doubles = np.exp(np.log(np.maximum(curve, 1e-300)) + np.pad(change, ((0, 0), (1, 0))))
-    return curves
+    return curves, told
 
 
 def _add_likelihood(score: Doubles, information: Doubles, cells: Cells, curve: Doubles, groups: Integers) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
+from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, all_pairs, check_linked, most_likely, swaps_by_group
 from ultr.data.cells import Cells
@@ -18,16 +19,25 @@ from ultr.errors import DataError
 from ultr.metrics.query_bootstrap import QueryBootstrap, query_numbers
 from ultr.seeding import generator
 
-CLICK_RATE = "click-rate"
-ESTIMATORS = (*SWAP_ESTIMATORS, CLICK_RATE)
+CLICK_RATE, EM = "click-rate", "em"
+BY_SWAPS = (*SWAP_ESTIMATORS, EM)
+"""Estimators that compare documents with themselves at other positions."""
+ESTIMATORS = (*BY_SWAPS, CLICK_RATE)
 
 
 def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Doubles:
-    """Propensities by position: pivot, adjacent-chain or all-pairs by swaps, click-rate for a randomised log."""
+    """Propensities by position: pivot, adjacent-chain, all-pairs or em by swaps, click-rate for a randomised log."""
     checks.one_of("estimator", estimator, ESTIMATORS)
     if estimator == CLICK_RATE:
         return click_rate_propensities(log)
-    return SWAP_ESTIMATORS[estimator](SwapTable.of_log(log))
+    return _estimate(log.cells(fewest_positions=2), estimator)
+
+
+def _estimate(cells: Cells, estimator: str) -> Doubles:
+    if estimator == EM:
+        check_linked(SwapTable.of(cells).linked)
+        return fit_poisson(cells.choose(cells.moved()))
+    return SWAP_ESTIMATORS[estimator](SwapTable.of(cells))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +52,32 @@ class ResampledPropensities:
     """[draws, groups], how often each group of queries was drawn."""
     groups: Integers
     """[query ids of the log], the group of each."""
-    failed: float
-    """The share of draws, left out here, whose queries did not link all positions."""
+    linked: Mask
+    """Of all draws that were tried, which are here; the queries of the others did not link all positions."""
+
+    @property
+    def failed(self) -> float:
+        """The share of draws that are left out."""
+        return float(1 - self.linked.mean())
 
     @classmethod
     def of_log(
-        cls, log: ClickLog, estimator: str = "all-pairs", *, samples: int = 500, seed: int = 0
+        cls,
+        log: ClickLog,
+        estimator: str = "all-pairs",
+        *,
+        among: Mask | None = None,
+        samples: int = 500,
+        seed: int = 0,
     ) -> ResampledPropensities:
-        """The propensities of a log by an estimator that goes by swaps, with their resamples."""
-        checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
+        """The propensities of a log by an estimator that goes by swaps, with their resamples.
+
+        `among` says which rows of the log's features count; by default all do. Draws of one seed have the same queries.
+        """
+        checks.one_of("estimator", estimator, BY_SWAPS)
         checks.integer("samples", samples, at_least=1)
-        estimate = estimate_propensities(log, estimator)
+        rows = max(len(log.features), 1)
+        estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator)
         queries = query_numbers(log)
         random = generator(seed, "resampled propensities")
         drawing = QueryBootstrap.draw(int(queries.max()) + 1, samples=samples, random=random)
@@ -60,18 +85,29 @@ class ResampledPropensities:
         groups[log.queries] = drawing.groups[queries]
         # A document of two groups counts in each on its own, as if it were two: draws of groups are independent.
         cells = log.cells(documents=log.documents_within(groups[log.queries]), fewest_positions=2)
-        of_document = computed(lambda ids: ids // len(log.features), cells.ids)
-        draws, linked = estimates(resampled_swaps(cells, of_document, drawing), estimator)
+        cells = _of_rows(cells, among, rows)
+        if estimator == EM:
+            cells = cells.choose(cells.moved())
+        of_document = computed(lambda ids: ids // rows, cells.ids)
+        if estimator == EM:
+            draws, linked = poisson_resamples(cells, estimate, of_document, drawing.times.astype(np.float64))
+        else:
+            draws, linked = estimates(resampled_swaps(cells, of_document, drawing), estimator)
         if not linked.any():
             raise DataError(
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
                 "log some swaps, or give propensities"
             )
-        return cls(estimate, draws, drawing.times[linked], groups, float(1 - linked.mean()))
+        return cls(estimate, draws, drawing.times[linked], groups, linked)
 
     def total(self, values: Doubles, queries: Integers) -> Doubles:
         """Sums over the groups of a value for each of these queries, [groups]."""
         return np.bincount(self.groups[queries], values, minlength=self.counts.shape[1]).astype(np.float64, copy=False)
+
+
+def _of_rows(cells: Cells, among: Mask | None, rows: int) -> Cells:
+    """The cells of the documents that are among these rows of the features; ids may have a group before the row."""
+    return cells if among is None else cells.choose(np.flatnonzero(among[cells.ids % rows][cells.documents]))
 
 
 def resampled_swaps(cells: Cells, groups: Integers, drawing: QueryBootstrap) -> list[SwapTable]:

@@ -13,7 +13,8 @@ from ultr.cli import options, output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.evaluation.comparison import Answer, Comparison
+    from ultr.evaluation.comparison import Comparison
+    from ultr.evaluation.trial import Answer
 
 EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
 """Fields of a value that say how much evidence it rests on."""
@@ -33,22 +34,31 @@ def compare(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="How to estimate them: all-pairs (default for --log), adjacent-chain, pivot, "
+            help="How to estimate them: em (default for --log), all-pairs, adjacent-chain, pivot, "
             "or click-rate for a log whose rankings were random (default for --propensities LOG)."
         ),
     ] = None,
     weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = "ips",
     utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = "clicks",
+    looks: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="How often you look in all while the log grows, this time included. Intervals hold for all of them "
+            "together, so that you may stop at the first winner.",
+        ),
+    ] = 1,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
 
-    The answer holds as far as one propensity for each position describes the bias of the log, which is tested.
+    The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
+    documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
     Example: `ultr compare raw model --log log`
     """
-    from ultr.bias import ESTIMATORS, click_rate_propensities
+    from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import AS_SHOWN
     from ultr.evaluation.comparison import compare as compare_rankers
@@ -77,24 +87,26 @@ def compare(
         rankers[1],
         clicks,
         propensities=given,
-        estimator="all-pairs" if estimator in {None, "click-rate"} else str(estimator),
+        estimator=EM if estimator in {None, "click-rate"} else str(estimator),
         weighting=weighting,
         utility=utility,
         names=names,
         unseen=unseen_part(dict(zip(names, rankers, strict=True)), clicks),
+        looks=looks,
         seed=seed,
     )
     shifts = {name: shift_from_log(ranker, comparison.unseen.log) for name, ranker in zip(names, rankers, strict=True)}
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
-        output.print_json({"log": str(log), "a": names[0], "b": names[1]} | _content(comparison) | moved)
+        about = {"log": str(log), "a": names[0], "b": names[1], "looks": looks}
+        output.print_json(about | _content(comparison) | moved)
         return
-    _print(comparison, names=names)
+    _print(comparison, names=names, looks=looks)
     for name, shift in shifts.items():
         typer.echo(shift.sentence(name, AS_SHOWN))
 
 
-def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
+def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> None:
     from ultr.evaluation.comparison import QUESTIONS
 
     a, b = names
@@ -128,7 +140,7 @@ def _print(comparison: Comparison, *, names: tuple[str, str]) -> None:
                 "high": "" if answer.difference is None else f"{answer.difference.high:+.4f}",
             }
         )
-    output.print_table(rows, title="\nanswers, 95 % intervals")
+    output.print_table(rows, title="\nanswers, 95 % intervals" + (f" for {looks} looks" if looks > 1 else ""))
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:

@@ -8,14 +8,14 @@ which needs neither, but does not prove a better ranking: a model may predict cl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.bias import SWAP_ESTIMATORS, ResampledPropensities
+from ultr.bias import BY_SWAPS, EM, ResampledPropensities
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import gather, new_array
@@ -25,46 +25,22 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence, check_codes
+from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
+from ultr.evaluation.trial import CANNOT_TELL, Answer, Judge, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
-from ultr.metrics import Interval, bootstrap_ratio
-from ultr.metrics.query_bootstrap import FEW_QUERIES, percentiles
 
-CANNOT_TELL = "cannot tell"
 AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
-FEWEST_EFFECTIVE_CLICKS = 100
-MOST_UNSUPPORTED = 0.1
-"""The most of a ranker's rank weight that may lie on documents the log never showed."""
-MOST_CLIPPED = 0.1
-MOST_FAILED = 0.05
-"""The most resamples of the log in which the swaps may fail to link all positions."""
-
 QUESTIONS = {
     "value": "ranks better than {a}",
     "value_against_shown": "ranks better than the lists as shown",
-    "value_against_raw_clicks": "ranks better than raw clicks",
+    "value_against_raw_clicks": "ranks better than raw clicks (rates on other pages)",
     "likelihood": "predicts clicks and skips better than {a}",
     "list_likelihood": "predicts which of a list is clicked better than {a}",
 }
 """The claim that each answer of a comparison is about, the second ranker being the subject."""
-
-Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
-"""A ranker's placements, one for each part of a log."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A plain answer with its reason and the number behind it."""
-
-    verdict: str
-    """`... is better`, or `cannot tell`."""
-    reason: str
-    winner: str | None = None
-    """The name of the better one."""
-    difference: Interval | None = None
-    """The lead of the first one, with its interval; None where there is nothing to compare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +73,7 @@ def compare(
     log: ClickLog,
     *,
     propensities: Sequence[float] | Doubles | None = None,
-    estimator: str = "all-pairs",
+    estimator: str = EM,
     swaps: ClickLog | None = None,
     weighting: str = IPS,
     utility: str = "clicks",
@@ -107,6 +83,7 @@ def compare(
     assumption: Assumption | None = None,
     unseen: UnseenPart | None = None,
     level: float = 0.95,
+    looks: int = 1,
     seed: int = 0,
 ) -> Comparison:
     """Answer whether ranker `b` is better than `a` and than raw clicks, by the part of `log` unseen by both.
@@ -116,11 +93,16 @@ def compare(
     Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
     ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
-    Intervals are bootstrapped over queries. `assumption` and `unseen` are for those who have tested the log and looked
+    Where documents that both rank high have other propensities than those that both rank low, trust bias is taken off,
+    or with few clicks intervals reach from what the one say to what the other say.
+
+    Intervals are bootstrapped over queries. Who looks again and again while the log grows, and stops at a winner, says
+    how many `looks` there are to be in all. `assumption` and `unseen` are for those who have tested the log and looked
     for its unseen part already. `weighting`, `utility`, `relevance` and `candidates` are those of
     `counterfactual_value`.
     """
-    checks.one_of("estimator", estimator, SWAP_ESTIMATORS)
+    checks.one_of("estimator", estimator, BY_SWAPS)
+    checks.integer("looks", looks, at_least=1)
     checks.one_of("weighting", weighting, WEIGHTINGS)
     checks.one_of("utility", utility, UTILITIES)
     if swaps is not None and not np.array_equal(swaps.query_ids, log.query_ids):
@@ -143,8 +125,9 @@ def compare(
         check_codes(ranker, log)
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
-    likelihoods = _likelihood_answers(rankers, log, level=level, seed=seed)
-    known: Doubles | ResampledPropensities
+    judge = Judge(level, looks)
+    likelihoods = _likelihood_answers(rankers, log, judge, seed=seed)
+    known: Known
     try:
         if propensities is None:
             known = ResampledPropensities.of_log(swaps, estimator, seed=seed)
@@ -157,7 +140,8 @@ def compare(
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
-    trial = Trial(log, valuation, known, level=level, seed=seed)
+    halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
+    trial = Trial(log, valuation, known, halves, judge, seed)
     evidence = Evidence.of(log, candidates)
     ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
     rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
@@ -178,84 +162,6 @@ def compare(
         assumption=assumption,
         unseen=unseen,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A comparison of rankers by their values on one log."""
-
-    log: ClickLog
-    valuation: Valuation
-    propensities: Doubles | ResampledPropensities
-    """Those of the valuation, with their resamples where there are some."""
-    level: float = 0.95
-    seed: int = 0
-
-    def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
-        """The answer on whether the first is better than the second."""
-        difference = self.difference(rankings[first], rankings[second])
-        weak = self._weakness({name: rankings[name] for name in (first, second)})
-        if weak:
-            return Answer(CANNOT_TELL, f"too little support: {weak}", difference=difference)
-        what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
-        return _judge(difference, first, second, what=f"the difference in {what}", level=self.level)
-
-    def difference(self, first: Valued, second: Valued) -> Interval:
-        """The value of the first placements less that of the second, with its bootstrap interval over queries.
-
-        Where the propensities come with their resamples, each draw of queries is valued by those of that draw.
-        """
-        parts = list(zip(first, second, strict=True))
-        totals, bases = np.zeros(len(self.log.query_ids)), np.zeros(len(self.log.query_ids))
-        for (placement, evidence), (other, _) in parts:
-            value, base = self.valuation.of(placement, evidence), self.valuation.of(other, evidence)
-            totals[evidence.query_numbers] += value.totals - base.totals
-            bases[evidence.query_numbers] += value.bases
-        queries = np.unique(self.log.queries)
-        if not isinstance(self.propensities, ResampledPropensities):
-            return bootstrap_ratio(totals[queries], bases[queries], level=self.level, seed=self.seed)
-        drawn = [replace(self.valuation, propensities=theta) for theta in self.propensities.draws]
-        above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
-        for (placement, evidence), (other, _) in parts:
-            # Candidates without a click are worth nothing, unless a model says what they are worth.
-            for part in evidence.parts(clicked=self.valuation.relevance is None):
-                groups = self.propensities.groups[evidence.query_numbers[part.queries]]
-                ours, theirs = placement.weights(part), other.weights(part)
-                for draw, by_draw in enumerate(drawn):
-                    by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
-                    lead = ours(by_rank) - theirs(by_rank)
-                    times = self.propensities.counts[draw][groups]
-                    above[draw] += times @ part.total(lead * found)
-                    below[draw] += times @ (
-                        part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
-                    )
-        low, high = percentiles(above[below > 0] / below[below > 0], self.level, len(queries))
-        return Interval(float(totals.sum() / bases.sum()), float(low), float(high))
-
-    def _weakness(self, rankings: dict[str, Valued]) -> str | None:
-        queries = len(np.unique(self.log.queries))
-        if queries < FEW_QUERIES:
-            return f"{queries} queries, fewer than {FEW_QUERIES}"
-        if isinstance(self.propensities, ResampledPropensities) and self.propensities.failed > MOST_FAILED:
-            return (
-                f"in {self.propensities.failed:.0%} of the resamples of the log swaps do not link all positions, so "
-                "the propensities hang on a few queries; log more swaps, or give propensities"
-            )
-        for name, placed in rankings.items():
-            values = [self.valuation.of(*part) for part in placed]
-            effective = sum(value.effective_clicks for value in values)
-            if effective < FEWEST_EFFECTIVE_CLICKS:
-                return (
-                    f"the clicks that the value of {name} rests on weigh as much as {effective:.0f} of equal weight, "
-                    f"fewer than {FEWEST_EFFECTIVE_CLICKS}"
-                )
-            unsupported = max(value.unsupported for value in values)
-            if unsupported > MOST_UNSUPPORTED:
-                return f"{unsupported:.0%} of what {name} shows was never shown by the log, which cannot know its worth"
-            clipped = max(value.clipped for value in values)
-            if clipped > MOST_CLIPPED and self.valuation.relevance is None:
-                return f"{clipped:.0%} of the weight of the clicks that {name} rests on had to be clipped"
-        return None
 
 
 def _beside_raw_clicks(
@@ -287,7 +193,7 @@ def _beside_raw_clicks(
     return ranked, raw
 
 
-def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, *, level: float, seed: int) -> tuple[Answer, Answer]:
+def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, judge: Judge, *, seed: int) -> tuple[Answer, Answer]:
     """Answers on who predicts the log's clicks better: clicks and skips one by one, and clicks among their lists."""
     fits = {}
     for name, ranker in rankers.items():
@@ -299,20 +205,9 @@ def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, *, level: flo
             return (Answer(CANNOT_TELL, f"{name} does not predict these clicks: {error}"),) * 2
     (first, theirs), (second, ours) = fits.items()
     what = "the difference in log-likelihood of a click"
-    by_document = ours.against(theirs, level=level, seed=seed)
-    by_list = ours.against_in_lists(theirs, level=level, seed=seed)
+    by_document = judge.widened(ours.against(theirs, level=judge.level, seed=seed))
+    by_list = judge.widened(ours.against_in_lists(theirs, level=judge.level, seed=seed))
     return (
-        _judge(by_document, second, first, what=f"{what} or skip", level=level),
-        _judge(by_list, second, first, what=f"{what} among its list", level=level),
+        judge.answer(by_document, second, first, what=f"{what} or skip"),
+        judge.answer(by_list, second, first, what=f"{what} among its list"),
     )
-
-
-def _judge(difference: Interval, first: str, second: str, *, what: str, level: float) -> Answer:
-    """The answer that the interval of the first one's lead gives."""
-    if np.isnan(difference.low):
-        return Answer(CANNOT_TELL, f"{what} comes from one query, which tells nothing about others")
-    numbers = f"{difference.mean:+.4f}, {level:.0%} interval {difference.low:+.4f} to {difference.high:+.4f}"
-    if difference.low > 0 or difference.high < 0:
-        winner = first if difference.low > 0 else second
-        return Answer(f"{winner} is better", f"{what} is {numbers}", winner, difference)
-    return Answer(CANNOT_TELL, f"{what} is {numbers}, which holds 0", difference=difference)

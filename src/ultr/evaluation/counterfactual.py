@@ -12,6 +12,10 @@ impressions of the query, c_d the clicks on d and rho_d the mean examination tha
     ips               gamma_d = c_d / N / max(rho_d, tau)
     doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau),   g_d a model of gamma_d
 
+Where clicks also come without relevance, P = theta_p gamma_d + beta_p as under trust bias, `ips` takes the beta_p of
+the positions of d off its clicks first (Vardasbi, Oosterhuis, de Rijke: When Inverse Propensity Scoring does not Work,
+CIKM 2020). Of two rankers of the same documents, the beta_p of the ranks are the same for both and are left out.
+
 Where d was always shown at one position p this is a click divided by theta_p. With several lists it is the policy-aware
 form: it also sees documents that only some lists showed, and varies less. Given the shown lists, `ips` is unbiased for
 all documents with rho_d >= tau, and `doubly-robust` also for the others, as far as g is right; g is corrected only by
@@ -103,6 +107,8 @@ class Valuation:
     """tau as a share of the highest propensity: documents that were examined less get no higher weight than that."""
     relevance: Doubles | None = None
     """The g of doubly-robust for each row of the features, so that theta g is the probability of a click."""
+    floor: Doubles | None = None
+    """The beta of each position: `ips` takes off the clicks that documents get there whatever their relevance is."""
 
     def __post_init__(self) -> None:
         checks.one_of("weighting", self.weighting, WEIGHTINGS)
@@ -117,6 +123,8 @@ class Valuation:
                 raise OptionError(f"cutoff must be at most {len(theta)}, the number of propensities, to count clicks")
         if (self.weighting == DOUBLY_ROBUST) != (self.relevance is not None):
             raise OptionError("weighting doubly-robust needs a relevance for each document, and no other takes one")
+        if self.floor is not None and (self.weighting != IPS or np.shape(self.floor) != theta.shape):
+            raise OptionError("a floor is for weighting ips and has a number for each propensity")
 
     @property
     def normalised(self) -> bool:
@@ -183,6 +191,8 @@ class Valuation:
         examined = part.mean(theta)
         divisor = np.maximum(examined, self.smallest * theta.max())
         found = part.clicks / divisor
+        if self.floor is not None:
+            found = found - part.impressions * part.mean(self.floor) / divisor
         if self.relevance is not None:
             found = found + part.impressions * self.relevance[part.documents] * (1 - examined / divisor)
         return examined, divisor, found

@@ -14,8 +14,8 @@ from ultr.data.click_log import ClickLog
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
-from ultr.evaluation.comparison import Trial
 from ultr.evaluation.placement import Ranking
+from ultr.evaluation.trial import Trial
 from ultr.experiments.run import data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome

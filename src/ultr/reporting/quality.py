@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 
-from ultr.evaluation import Assumption, Evaluation, QueryLikelihoods, UnseenPart, click_fit, compare, gap_closed
-from ultr.evaluation.comparison import QUESTIONS, Answer
+from ultr.evaluation import Answer, Assumption, Evaluation, QueryLikelihoods, UnseenPart, click_fit, compare, gap_closed
+from ultr.evaluation.comparison import QUESTIONS
 from ultr.metrics import bootstrap_ratio
 from ultr.pages import Badge, Point, Section, Table, model_figures
 from ultr.reporting.inputs import MAIN, ReportInputs
