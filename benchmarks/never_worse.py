@@ -5,7 +5,8 @@ ranker that has learned from few labels or from many. Each of these is drawn wit
 of its own. There all methods are trained alike on 90 % of the queries (MLP 64-32, 1,000 steps, weights chosen by clicks
 on the others) and measured by nDCG@10 on test queries, as differences to raw clicks. The table gives their means over
 the worlds of a kind, with 95 % intervals over worlds. In one world a method is below raw clicks *beyond chance* if it
-is by 2.6 standard errors over test queries (a level of .5 %, one-sided).
+is by 2.6 standard errors over test queries (a level of .5 %, one-sided). A second table sets the gain of `auto` beside
+what `ultr doctor` says of the log before training.
 
 `--data` is a folder with `mq2007` and `mq2008` beside each other, which join the generated data. `--part 1/2` takes
 every second world, for two processes; `--keep FILE` adds what is found to a file, and `--show FILE...` makes the tables
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -39,8 +40,11 @@ from ultr import (
     read_layout,
     simulate,
 )
+from ultr.bias.correction import correction
 from ultr.clicks.registry import CLICK_MODELS
+from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
+from ultr.diagnosis.gain import CLEAR, LITTLE
 from ultr.methods.estimator import Estimator
 
 QUERIES = (50, 200, 1_000, 3_000)
@@ -63,6 +67,19 @@ class World:
     rankings: str
     old_ranker: str
 
+    def log(self, data: Splits) -> ClickLog:
+        """The log of its users."""
+        rankings, noise = RANKINGS[self.rankings]
+        return simulate(
+            data.train,
+            click_model(self.clicks),
+            impressions=self.impressions,
+            rankings=rankings,
+            noise=noise,
+            svm_share=min(OLD_RANKERS[self.old_ranker] / data.train.queries, 0.5),
+            seed=self.number,
+        )
+
     def read(self, folder: Path | None) -> Splits:
         """Its judged lists."""
         name, _, size = self.data.partition(" ")
@@ -84,6 +101,8 @@ class Found:
     """Standard error of the gain over test queries."""
     seconds: float
     kept: float | None
+    new: float | None = None
+    """What `ultr doctor` says of the log: the share of debiased scores that is reliable and not known to raw clicks."""
 
 
 def drawn(count: int, names: Sequence[str]) -> list[World]:
@@ -119,21 +138,11 @@ def methods(relevance: str, seed: int) -> dict[str, Estimator]:
 
 def measure(world: World, folder: Path | None, relevance: str, chosen: Sequence[str]) -> list[Found]:
     """Train every method in a world."""
-    data, model = world.read(folder), click_model(world.clicks)
-    rankings, noise = RANKINGS[world.rankings]
-    share = min(OLD_RANKERS[world.old_ranker] / data.train.queries, 0.5)
-    log = simulate(
-        data.train,
-        model,
-        impressions=world.impressions,
-        rankings=rankings,
-        noise=noise,
-        svm_share=share,
-        seed=world.number,
-    )
+    data = world.read(folder)
+    log = world.log(data)
     part, held_out = log.split(seed=world.number)
     found: list[Found] = []
-    raw = np.zeros(0)
+    raw, new = np.zeros(0), correction(log).new
     for name, method in methods(relevance, world.number).items():
         if name not in chosen:
             continue
@@ -144,9 +153,8 @@ def measure(world: World, folder: Path | None, relevance: str, chosen: Sequence[
         gains = values - raw
         error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
         seconds = process_time() - started
-        found.append(
-            Found(world, name, float(raw.mean()), float(gains.mean()), error, seconds, ranker.choices.get("kept"))
-        )
+        kept = ranker.choices.get("kept")
+        found.append(Found(world, name, float(raw.mean()), float(gains.mean()), error, seconds, kept, new))
     return found
 
 
@@ -190,6 +198,20 @@ def tables(found: Sequence[Found]) -> list[str]:
     return rows
 
 
+def foretold(found: Sequence[Found]) -> list[str]:
+    """The gain of `auto` by what the doctor says before training."""
+    points = [(each.new, each.gain) for each in _of(found, "auto") if each.new is not None]
+    new, gains = (np.array(values) for values in zip(*points, strict=True))
+    bounds = {"hardly": (-1.0, LITTLE), "a little": (LITTLE, CLEAR), "should pay": (CLEAR, 2.0)}
+    rows = ["| the doctor says | worlds | gain, mean | smallest | 10 % | median | 90 % | largest |", "|---" * 8 + "|"]
+    for words, (low, high) in bounds.items():
+        some = gains[(new >= low) & (new < high)]
+        if len(some):
+            spread = " | ".join(f"{each:+.3f}" for each in np.quantile(some, (0, 0.1, 0.5, 0.9, 1)))
+            rows.append(f"| {words} | {len(some)} | {some.mean():+.3f} | {spread} |")
+    return [*rows, f"Correlation of the share that is new with the gain: {np.corrcoef(new, gains)[0, 1]:.2f}"]
+
+
 def _of(found: Sequence[Found], name: str) -> list[Found]:
     return [each for each in found if each.method == name]
 
@@ -219,6 +241,9 @@ def main() -> None:
     if options.show:
         rows = [json.loads(text) for file in options.show for text in file.read_text().splitlines()]
         found = [Found(**row | {"world": World(**row["world"])}) for row in rows]
+        logs = {each.world.number: each.world for each in found if each.new is None}
+        said = {number: correction(world.log(world.read(options.data))).new for number, world in logs.items()}
+        found = [replace(each, new=said.get(each.world.number, each.new)) for each in found]
     else:
         names = [f"letor-like {size}" for size in QUERIES] + (["mq2007", "mq2008"] if options.data else [])
         part, parts = map(int, options.part.split("/"))
@@ -229,7 +254,7 @@ def main() -> None:
             if options.keep:
                 with options.keep.open("a") as file:
                     file.writelines(json.dumps(asdict(each)) + "\n" for each in new)
-    print("\n".join(tables(found)))
+    print("\n".join([*tables(found), "", *foretold(found)]))
     gains = {name: [each.gain for each in _of(found, name)] for name in METHODS[1:]}
     write(
         [
