@@ -11,7 +11,7 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.errors import UltrWarning
-from ultr.methods import DLA, LBD, ClickBaseline, LightGBMRanker, Vectorization
+from ultr.methods import DLA, LBD, Auto, ClickBaseline, LightGBMRanker, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
 from ultr.relevance import MLP, Trees
@@ -62,6 +62,8 @@ def ranker(name: str) -> Ranker:
         "trees": lambda: ClickBaseline(relevance=TREES),
         "vectors": lambda: Vectorization(dimension=2, relevance=NETWORK, base_hidden=(4,), base_steps=20),
         "vectors by trees": lambda: Vectorization(dimension=2, relevance=TREES, vector_hidden=(4,), vector_steps=10),
+        "auto": lambda: Auto(dimension=2, relevance=NETWORK),
+        "auto by trees": lambda: Auto(dimension=2, relevance=TREES, vector_hidden=(4,), vector_steps=10),
         "lbd": lambda: LBD(relevance=NETWORK),
         "lightgbm": lambda: LightGBMRanker(relevance=TREES),
         "dla": lambda: DLA(relevance=TREES),

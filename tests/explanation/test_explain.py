@@ -23,6 +23,8 @@ from ultr.scoring.explanation import EXACT, GRADIENTS, SAMPLED
 KINDS = {
     "network": GRADIENTS,
     "vectors": GRADIENTS,
+    "auto": GRADIENTS,
+    "auto by trees": EXACT,
     "lbd": GRADIENTS,
     "trees": EXACT,
     "vectors by trees": EXACT,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ultr import checks
-from ultr.arrays import Floats, Integers
+from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.named_features import match_features
 from ultr.explanation.integrated_gradients import NetworkGradients
@@ -81,30 +82,55 @@ def explain(
 
 def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedList], Moves]]:
     """The way to explain a ranker, and the function that does so for a list."""
-    model = ranker.model.by_name[ranker.model.ranking.ranks_with[0]]
+    models = ranker.model.by_name
     explainers: dict[type[RelevanceModel], tuple[str, Callable[[RelevanceModel], Callable[[RankedList], Moves]]]] = {
         BoostedTrees: (EXACT, _of_trees),
         Network: (GRADIENTS, lambda projected: _of_network(projected, ranker)),
     }
-    how, explainer = explainers.get(type(model), (SAMPLED, lambda projected: _of_any(projected, ranker, seed=seed)))
-    known: list[tuple[Tensor, Callable[[RankedList], Moves]]] = []
+    kind = type(models[ranker.model.ranking.ranks_with[0]])
+    how, explainer = explainers.get(kind, (SAMPLED, lambda projected: _of_any(projected, ranker, seed=seed)))
+    known: dict[str, tuple[Tensor, RelevanceModel, Callable[[RankedList], Moves]]] = {}
 
     def contribute(ranked: RankedList) -> Moves:
-        vector = _direction(ranker, ranked.features)
-        # Only a base vector differs from list to list.
-        if not known or not torch.equal(known[0][0], vector):
-            known[:] = [(vector, explainer(model.project(vector)))]
-        return known[0][1](ranked)
+        directions = _directions(ranker, ranked.features)
+        found = []
+        for name, vector in directions.items():
+            # Only a base vector differs from list to list.
+            if name not in known or not torch.equal(known[name][0], vector):
+                projected = models[name].project(vector)
+                known[name] = vector, projected, explainer(projected)
+            _, projected, explained = known[name]
+            own = ranked
+            if len(directions) > 1:
+                share = ranked.allowed / len(directions)
+                own = replace(ranked, scores=_scores(projected, ranked, ranker), allowed=share)
+            found.append(explained(own))
+        return _sum(found)
 
     return how, contribute
 
 
-def _direction(ranker: Ranker, features: Floats) -> Tensor:
-    """The vector v by which r(x) . v are the scores of one list."""
+def _directions(ranker: Ranker, features: Floats) -> dict[str, Tensor]:
+    """The vectors v by which the sum of r(x) . v over some relevance models are the scores of one list."""
     ranking = ranker.model.ranking
     r = torch.from_numpy(ranker.outputs(features, ranking.ranks_with))
     with torch.no_grad():
-        return ranking.direction(r[None], torch.ones(1, len(r), dtype=torch.bool))
+        found = ranking.directions(r[None], torch.ones(1, len(r), dtype=torch.bool))
+    return {name: vector for name, vector in found.items() if vector.any()} or found
+
+
+@torch.no_grad()
+def _scores(model: RelevanceModel, ranked: RankedList, ranker: Ranker) -> Doubles:
+    """The scores of a list by one of several models that add up."""
+    scores: Doubles = model(all_documents(Inputs(ranked.features, ranker.preprocessing))).squeeze(-1).double().numpy()
+    return scores
+
+
+def _sum(found: Sequence[Moves]) -> Moves:
+    """Contributions to a sum of scores: the sums of those to each, and the errors of independent draws."""
+    moves = np.sum([each for each, _ in found], axis=0)
+    errors = [each for _, each in found if each is not None]
+    return moves, np.sqrt(np.sum(np.square(errors), axis=0)) if errors else None
 
 
 def _of_trees(model: RelevanceModel) -> Callable[[RankedList], Moves]:

@@ -71,7 +71,7 @@ class NetworkGradients:
     def _points(self, features: Floats) -> Tensor:
         """Documents as numbers between which there is a straight line, [documents, numbers]."""
         with torch.no_grad():
-            inputs = torch.cat(self._preprocessing.parts(torch.from_numpy(np.asarray(features))), dim=-1)
+            inputs = torch.cat(self._preprocessing.parts(torch.tensor(features)), dim=-1)
             return (self._layers.looked_up(inputs) if self._layers.tables else inputs).double()
 
     def _along(self, start: Tensor, end: Tensor, steps: int) -> Tensor:
