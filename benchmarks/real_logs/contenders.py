@@ -20,6 +20,7 @@ from ultr.errors import UltrWarning
 from ultr.methods import (
     DLA,
     Affine,
+    Auto,
     ClickBaseline,
     InversePropensity,
     LightGBMRanker,
@@ -80,6 +81,7 @@ def _methods(sizes: Sizes, click_rates: Doubles, true_curve: Doubles) -> dict[st
     vectorization = Vectorization(dimension=3, vector_hidden=sizes.hidden, vector_steps=sizes.steps)
     return {
         RAW: ClickBaseline(),
+        "Auto": Auto(vector_hidden=sizes.hidden, vector_steps=sizes.steps),
         "DLA": DLA(),
         "Vectorization d=3": vectorization,
         "Vectorization d=1": replace(vectorization, dimension=1),
