@@ -26,7 +26,7 @@ def test_a_log_is_examined_in_words_tables_and_a_page(log: Path, tmp_path: Path)
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = json.loads(ultr("doctor", log, "--samples", 5, "--json").stdout)
     assert again["log"] == str(log)
-    assert len(again["findings"]) == 7
+    assert len(again["findings"]) == 8
 
 
 def test_a_raw_log_is_prepared_on_the_way_and_nothing_is_left(tmp_path: Path) -> None:

@@ -26,11 +26,12 @@ def test_a_log_with_swaps_and_position_based_clicks_can_be_debiased_with_a_scala
         "identifiability": Verdict.GOOD,
         "features and position": Verdict.GOOD,
         "position bias": Verdict.GOOD,
+        "gain": Verdict.CAREFUL,
     }
     assert "nothing speaks against one number" in found.headline
     assert found.steps[-3:] == (
-        "train: ultr train vectorization --dimension 3 --log log --out model",
-        "trees: ultr train vectorization --dimension 3 --relevance trees --log log --out forest, if the engine takes "
+        "train: ultr train --dimension 3 --log log --out model",
+        "trees: ultr train --dimension 3 --relevance trees --log log --out forest, if the engine takes "
         "trees or a feature is a category; ultr compare model forest --log log",
         "compare: ultr train inverse-propensity --log log --out other; ultr compare other model --log log",
     )
@@ -85,6 +86,7 @@ def test_the_page_has_every_answer_and_its_plots() -> None:
         "Can bias be told from relevance?": 1,
         "Do the features give the position away?": 0,
         "How strong is position bias?": 1,
+        "Will debiasing pay?": 0,
     }
     text = page.html()
     for finding in found.findings:

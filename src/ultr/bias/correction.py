@@ -18,8 +18,8 @@ from ultr.errors import DataError
 from ultr.metrics.reliability import correlations, partial_correlation, reliability_of_mean
 from ultr.seeding import generator
 
-MOST_VALUES = 2**24
-"""Most feature values that are looked at; of larger logs, lists are chosen at random."""
+MOST_LISTS, MOST_VALUES = 20_000, 2**24
+"""Most lists and most feature values that are looked at; of larger logs, lists are chosen at random."""
 WEIGHT_POWER = 0.5
 """A click counts (click rate of its position)^-WEIGHT_POWER where its position is accounted for."""
 WIDEST = 3.0
@@ -83,12 +83,18 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
 
 def _chosen(log: ClickLog, *, seed: int) -> Integers:
     """The lists with a choice and a click, or some of them."""
-    clicked = np.add.reduceat(np.append(log.clicks, 0), np.minimum(log.offsets[:-1], len(log.clicks))) > 0
-    lists = np.flatnonzero((log.lengths > 1) & clicked)
-    if len(lists) < 2:
+    lists = np.flatnonzero(log.lengths > 1)
+    by_values = MOST_VALUES / (log.features.shape[1] * log.lengths[lists].mean()) if len(lists) else 0
+    most = max(int(min(MOST_LISTS, by_values)), 2)
+    if len(lists) > most:
+        lists = np.sort(generator(seed, "lists").choice(lists, most, replace=False))
+    starts = ragged.from_lengths(log.lengths[lists])[:-1]
+    chosen: Integers = lists
+    if len(lists):
+        chosen = lists[np.add.reduceat(log.clicks[ragged.rows_of(lists, log.offsets)], starts) > 0]
+    if len(chosen) < 2:
         raise DataError("fewer than two lists have a click and another document; there is nothing to learn from")
-    most = max(int(MOST_VALUES / (log.features.shape[1] * log.lengths[lists].mean())), 2)
-    return lists if len(lists) <= most else np.sort(generator(seed, "lists").choice(lists, most, replace=False))
+    return chosen
 
 
 def _standardised(log: ClickLog, documents: Integers) -> Doubles:

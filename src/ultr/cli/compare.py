@@ -103,7 +103,7 @@ def compare(
         return
     _print(comparison, names=names, looks=looks)
     for name, shift in shifts.items():
-        typer.echo(shift.sentence(name, AS_SHOWN))
+        output.echo(shift.sentence(name, AS_SHOWN))
 
 
 def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> None:

@@ -103,11 +103,11 @@ def _of_candidates(
     found = _explanation(ranker, judged, top=top, seed=seed)
     flags: Flags = np.zeros(judged.features.shape, dtype=np.int8)
     if seen is None:
-        typer.echo("the file has no ranges of its training data, so unusual values cannot be told", err=True)
+        output.echo("the file has no ranges of its training data, so unusual values cannot be told", err=True)
     else:
         flags = seen.flags(judged.features, read.never_seen)
         if told := seen.in_words(flags):
-            typer.echo(told, err=True)
+            output.echo(told, err=True)
     rows = []
     for number, candidate in enumerate(found.candidates.tolist()):
         list_number = int(found.lists[number])
@@ -177,16 +177,16 @@ def _value(value: float, column: int, ranker: Ranker | Scorer) -> str:
 
 
 def _tell_how(found: Explanation) -> None:
-    typer.echo(
+    output.echo(
         f"By {found.how}: contributions add up to the score less the mean of the list"
         + (f"; {found.note}." if found.note else ".")
     )
     if found.errors is not None:
-        typer.echo(f"Drawn at random: the largest standard error of a contribution is {found.errors.max():.2g}.")
+        output.echo(f"Drawn at random: the largest standard error of a contribution is {found.errors.max():.2g}.")
     if not found.complete.all():
         short = ~found.complete
         gap = float(abs(found.gaps[short]).max())
-        typer.echo(f"{short.sum()} of {len(short)} do not add up, by up to {gap:.2g}; take them with care.", err=True)
+        output.echo(f"{short.sum()} of {len(short)} do not add up, by up to {gap:.2g}; take them with care.", err=True)
 
 
 def _of_ranker(

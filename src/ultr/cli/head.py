@@ -45,7 +45,7 @@ def head(
     clicks = ClickLog.load(log).with_categories(ranker.categories, what=str(log))
     ids = read_document_ids(log, len(clicks.features))
     if ids is None:
-        typer.echo(f"{log} was not prepared from raw rows: documents are called by their rows, from 0", err=True)
+        output.echo(f"{log} was not prepared from raw rows: documents are called by their rows, from 0", err=True)
     given = None if propensities is None else options.read_propensities(propensities)
     found = HeadQueries.of(ranker, clicks, document_ids=ids, propensities=given)
     found.save(out, overwrite=overwrite)
@@ -61,10 +61,10 @@ def head(
     if json:
         output.print_json(content)
         return
-    typer.echo(found.sentence)
-    typer.echo(
+    output.echo(found.sentence)
+    output.echo(
         f"What features say counts as much as {found.fitted.strength:,.0f} exposures at the first position; of "
         f"{content['documents']:,} documents of {content['queries']:,} queries, {content['ruled_by_clicks']:,} have "
         "more."
     )
-    typer.echo(f"{out}: ultr rank {model} CANDIDATES --head {out}")
+    output.echo(f"{out}: ultr rank {model} CANDIDATES --head {out}")

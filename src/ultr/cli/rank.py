@@ -56,7 +56,7 @@ def rank(
     if ranker.training_range is not None:
         seen = ranker.training_range
         if told := seen.in_words(seen.flags(judged.features, read.never_seen)):
-            typer.echo(f"{candidates}: {told}; `ultr explain` shows which", err=True)
+            output.echo(f"{candidates}: {told}; `ultr explain` shows which", err=True)
     scores: Floats | Doubles = ranker.score(judged.features, judged.offsets)
     if head is not None:
         scores = _with_head(head, scores, judged, documents)
@@ -98,5 +98,5 @@ def _with_head(head: Path, scores: Floats | Doubles, judged: JudgedLists, docume
         raise OptionError("--head goes by ids of documents, and the candidates have none; name a --document-column")
     found = HeadQueries.load(head).rerank(scores, judged.query_ids, documents, judged.offsets)
     moved = np.add.reduceat(found != scores, judged.offsets[:-1]) > 0
-    typer.echo(f"{moved.sum():,} of {judged.queries:,} queries are ranked by {head}, the others by features", err=True)
+    output.echo(f"{moved.sum():,} of {judged.queries:,} queries are ranked by {head}, the others by features", err=True)
     return found

@@ -217,7 +217,7 @@ def _print_shrinkage(ranker: Ranker) -> None:
     """How much of the correction by debiased clicks is kept, and why."""
     choices = ranker.choices
     if "kept" in choices:
-        typer.echo(
+        output.echo(
             f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
             f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
         )
@@ -273,7 +273,7 @@ def _print_safe(ranker: Ranker) -> None:
     ]
     output.print_table(rows, title="safe: discounted debiased clicks on held-out queries, 95 % intervals")
     for sentence in in_words(choice):
-        typer.echo(sentence)
+        output.echo(sentence)
 
 
 def _summary(stage: str, history: Sequence[Record]) -> dict[str, Any]:

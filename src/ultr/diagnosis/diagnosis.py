@@ -43,13 +43,13 @@ class Diagnosis:
         """An answer to each question."""
         return (
             self.volume.finding(),
-            self.gain.finding(),
             self.click_rates.finding(),
             no_time() if self.drift is None else self.drift.finding(),
             self.dimension.finding(self.linkage.supported.dimension),
             self.linkage.finding(self.dimension.rank),
             self.position_predictability.finding(),
             self.position_bias.finding(),
+            self.gain.finding(),
         )
 
     @property

@@ -20,16 +20,20 @@ import numpy as np
 from ultr.arrays import Doubles, Mask
 from ultr.bias import EM, ResampledPropensities, score_groups
 from ultr.data.click_log import ClickLog
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import Ranking
+from ultr.seeding import generator
 
 MOST_FAILED = 0.05
 """The most resamples of the log in which the swaps may fail to link all positions."""
 SAMPLES = 200
 FEWEST_ERRORS = 4.0
 """The click rates of the halves must differ by so many standard errors for lines to be drawn through them."""
+MOST_SHOWN = 2_000_000
+"""Most shown documents that the halves are made of; of a larger log, queries are chosen at random."""
 _SMALLEST = 0.01
 
 
@@ -69,6 +73,7 @@ class Halves:
     @classmethod
     def of(cls, rankers: Iterable[RankerLike], log: ClickLog, estimator: str = EM, *, seed: int = 0) -> Halves | None:
         """The halves of a log's documents by the ranks of all rankers together; None where a half has too few swaps."""
+        log = _some_queries(log, seed=seed)
         try:
             high, low = (Half.of(log, among, estimator, seed=seed) for among in ranked_halves(rankers, log))
         except DataError:
@@ -93,6 +98,18 @@ class Halves:
         high, low = self.common
         theta, draws = self.high.rates - self.low.rates, self.high.draws[high] - self.low.draws[low]
         return _positive(theta[None])[0], self.low.rates, _positive(draws), self.low.draws[low]
+
+
+def _some_queries(log: ClickLog, *, seed: int) -> ClickLog:
+    """The log, or as many of its queries as are looked at, with the features of their documents alone."""
+    if len(log.documents) <= MOST_SHOWN:
+        return log
+    queries = int(log.queries.max()) + 1
+    share = MOST_SHOWN / len(log.documents)
+    chosen = generator(seed, "queries").random(queries) < share
+    part = log.part(np.flatnonzero(chosen[log.queries]), log.splits)
+    rows, documents = np.unique(part.documents, return_inverse=True)
+    return trusted(part, features=log.features[rows], documents=documents, grades=None)
 
 
 def _positive(theta: Doubles) -> Doubles:
