@@ -73,7 +73,8 @@ class World:
         return simulate(
             data.train,
             click_model(self.clicks),
-            impressions=self.impressions,
+            # Each list is shown once at least.
+            impressions=max(self.impressions, rankings * data.train.queries),
             rankings=rankings,
             noise=noise,
             svm_share=min(OLD_RANKERS[self.old_ranker] / data.train.queries, 0.5),

@@ -98,3 +98,9 @@ def test_what_cannot_be_halved_is_refused() -> None:
         correction(log.select(log.queries < np.unique(log.queries)[3]))
     with pytest.raises(DataError, match="no features"):
         correction(replace(log, features=log.features[:, :0], feature_names=()))
+
+
+def test_one_feature_leaves_nothing_to_correct() -> None:
+    log = _log(share_of_truth=0.0, queries=50)
+    with pytest.raises(DataError, match="one feature orders documents in one way"):
+        correction(replace(log, features=log.features[:, :1], feature_names=log.feature_names[:1]))

@@ -38,7 +38,9 @@ def test_the_headline_follows_the_share_that_is_new(new: float, said: str) -> No
 def test_little_that_is_new_is_noise_or_known() -> None:
     noise = _gain(reliable=NOISY - 0.01, known=0.9).finding()
     known = _gain(reliable=NOISY + 0.01, known=0.9).finding()
-    assert noise.verdict is known.verdict is Verdict.CAREFUL
+    same = _gain(reliable=0.0, known=0.99).finding()
+    assert noise.verdict is known.verdict is same.verdict is Verdict.CAREFUL
+    assert "rank nearly as debiased ones do" in same.answer
     assert "mostly noise" in noise.answer
     assert "rank nearly as debiased ones do" in known.answer
     assert "Log more queries" in noise.advice

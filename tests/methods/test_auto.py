@@ -14,6 +14,7 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
+from ultr.errors import OptionError
 from ultr.evaluation.judged import evaluate
 from ultr.exporting.forest_file import forest_of
 from ultr.methods import Auto, ClickBaseline
@@ -36,7 +37,9 @@ def _log() -> ClickLog:
 
 
 def _first_half(log: ClickLog) -> Mask:
-    return half_of_queries(_lists(log), seed=0)
+    first = half_of_queries(_lists(log), seed=0)
+    assert first is not None
+    return first
 
 
 def _lists(log: ClickLog) -> TrainingLists:
@@ -56,7 +59,7 @@ def test_halves_have_no_query_in_common_and_as_many_queries() -> None:
 
 def test_the_lists_of_a_single_query_are_halved_themselves() -> None:
     log = _log().select(np.arange(6))
-    assert half_of_queries(_lists(replace(log, queries=np.zeros(6, dtype=np.int64))), seed=0).sum() == 3
+    assert _first_half(replace(log, queries=np.zeros(6, dtype=np.int64))).sum() == 3
 
 
 @pytest.mark.parametrize("relevance", [NETWORK, Trees(rounds=4)], ids=["network", "trees"])
@@ -132,3 +135,19 @@ def test_one_number_tells_how_much_is_kept() -> None:
     ranker = Auto(relevance=NETWORK).fit(_log()).ranker_
     agreement, kept = ranker.choices["agreement"], ranker.choices["kept"]
     assert kept == pytest.approx(2 * max(agreement, 0) / (1 + max(agreement, 0)))
+
+
+@pytest.mark.parametrize("relevance", [NETWORK, Trees(rounds=2)], ids=["network", "trees"])
+def test_with_fewer_than_four_queries_nothing_is_kept(relevance: MLP | Trees) -> None:
+    log = _log()
+    few, enough = (log.select(np.isin(log.queries, np.unique(log.queries)[:count])) for count in (3, 4))
+    auto = Auto(relevance=relevance, vector_hidden=(8,), vector_steps=5)
+    assert auto.fit(few).ranker_.objective.weights.tolist() == [1, 0, 0, 0]
+    assert auto.fit(enough).ranker_.choices["agreement"] != 0
+    single = log.select(np.arange(1))
+    assert auto.fit(single).ranker_.choices["kept"] == 0
+
+
+def test_a_value_is_refused_with_the_way_out() -> None:
+    with pytest.raises(OptionError, match="name a method for it, such as vectorization"):
+        Auto(relevance=NETWORK, value={"purchase": 1.0}).check()

@@ -18,8 +18,8 @@ from ultr.errors import DataError
 from ultr.metrics.reliability import correlations, partial_correlation, reliability_of_mean
 from ultr.seeding import generator
 
-MOST_LISTS, MOST_VALUES = 20_000, 2**24
-"""Most lists and most feature values that are looked at; of larger logs, lists are chosen at random."""
+MOST_LISTS, MOST_VALUES = 20_000, 2**23
+"""Most lists, and most values of features and positions, that are looked at; of larger logs, some lists are drawn."""
 WEIGHT_POWER = 0.5
 """A click counts (click rate of its position)^-WEIGHT_POWER where its position is accounted for."""
 WIDEST = 3.0
@@ -64,6 +64,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     lists = _chosen(log, seed=seed)
     rows, lengths = ragged.rows_of(lists, log.offsets), log.lengths[lists]
     features = _standardised(log, log.documents[rows])
+    if np.count_nonzero(np.ptp(features, axis=0)) < 2:
+        raise DataError("one feature orders documents in one way, or in the opposite one; there is nothing to correct")
     positions, clicks = log.position.values[rows].astype(np.int64), log.clicks[rows].astype(np.float64)
     impressions = np.repeat(log.impressions[lists], lengths).astype(np.float64)
     offsets = ragged.from_lengths(lengths)
@@ -84,7 +86,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
 def _chosen(log: ClickLog, *, seed: int) -> Integers:
     """The lists with a choice and a click, or some of them."""
     lists = np.flatnonzero(log.lengths > 1)
-    by_values = MOST_VALUES / (log.features.shape[1] * log.lengths[lists].mean()) if len(lists) else 0
+    columns = log.features.shape[1] + len(log.position.levels)
+    by_values = MOST_VALUES / (columns * log.lengths[lists].mean()) if len(lists) else 0
     most = max(int(min(MOST_LISTS, by_values)), 2)
     if len(lists) > most:
         lists = np.sort(generator(seed, "lists").choice(lists, most, replace=False))

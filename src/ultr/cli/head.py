@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ultr.cli import options, output
+from ultr.errors import OptionError
 
 
 def head(
@@ -39,9 +40,15 @@ def head(
     from ultr.evaluation.head_queries import HeadQueries
     from ultr.files import check_new_file
     from ultr.methods import load
+    from ultr.train.bounded import LOGGED
+    from ultr.train.value import VALUE
 
     check_new_file(out, overwrite=overwrite)
     ranker = load(model)
+    if {LOGGED, VALUE} & set(ranker.model.by_name):
+        raise OptionError(
+            f"{model} is bounded by --safe or ranks by a value, which rates of clicks would undo; give one without"
+        )
     clicks = ClickLog.load(log).with_categories(ranker.categories, what=str(log))
     ids = read_document_ids(log, len(clicks.features))
     if ids is None:

@@ -22,6 +22,7 @@ _GROUPS = {
     "documents by clicks": "documents by their clicks in one half of the lists, each compared with itself at other "
     "positions in the other half",
 }
+KEEP = "train without naming a method, which keeps of vectors what the log bears"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,11 @@ class BiasDimension:
         test = found.test
         if test is None:
             answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}", self._beyond(identified)]
-            return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log some swaps"])
+            return self._finding(
+                Verdict.UNKNOWN,
+                answer,
+                [f"{KEEP}, or log some swaps"],
+            )
         p = f"p = {test.p_values[0]:.3f}"
         caveats = [*(caveat.partition(";")[0] for caveat in found.caveats), self._beyond(identified)]
         if found.answer == "no":
@@ -73,7 +78,11 @@ class BiasDimension:
         if found.answer == "yes":
             return self._finding(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
         answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
-        return self._finding(Verdict.UNKNOWN, answer, ["take vectors to be safe, or log more"])
+        return self._finding(
+            Verdict.UNKNOWN,
+            answer,
+            [f"{KEEP}, or log more"],
+        )
 
     def _beyond(self, identified: int | None) -> str:
         """A sentence if the suggested dimension is for a larger rank than the links identify."""

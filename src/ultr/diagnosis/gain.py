@@ -57,7 +57,7 @@ class Gain:
         verdict, advice = Verdict.GOOD, ""
         if found.new < LITTLE:
             verdict = Verdict.CAREFUL
-            if found.reliable < NOISY:
+            if found.reliable < NOISY and 1 - found.known**2 >= LITTLE:
                 answer.append("what debiasing changes is mostly noise")
                 advice = "Log more queries and clicks, or swaps; until then expect no more than from raw clicks."
             else:

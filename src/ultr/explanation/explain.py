@@ -13,6 +13,7 @@ from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.named_features import match_features
+from ultr.errors import OptionError
 from ultr.explanation.integrated_gradients import NetworkGradients
 from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
@@ -35,6 +36,7 @@ from ultr.scoring.file_explanation import explain_file
 from ultr.scoring.sampled_shapley import sampled_shapley
 from ultr.scoring.tree_shapley import Boxes, tree_shapley
 from ultr.seeding import generator
+from ultr.train.bounded import Bounded
 
 FIXED = "what the whole list adds to its scores, the base vector, is held fixed"
 
@@ -74,9 +76,14 @@ def explain(
     ragged.check_offsets(bounds, len(matrix), what="candidates")
     if isinstance(ranker, Scorer):
         return explain_file(ranker, matrix, bounds, top=top, seed=seed)
+    if isinstance(ranker.model.ranking, Bounded):
+        raise OptionError(
+            "a safe ranker orders lists within bounds, which no sum over features explains; explain one that was "
+            "trained without --safe"
+        )
     lists = ranked_lists(ranker.score(matrix, bounds), matrix, bounds, top=top)
     how, contribute = _contributions(ranker, seed=seed)
-    note = FIXED if len(ranker.model.ranking.ranks_with) > 1 else ""
+    note = FIXED if ranker.model.ranking.by_list else ""
     return explain_lists(contribute, lists, names=ranker.feature_names, how=how, note=note)
 
 

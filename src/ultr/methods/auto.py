@@ -15,11 +15,12 @@ from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.errors import OptionError
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.ranker import Ranker
-from ultr.methods.shrinkage import Shrinkage
+from ultr.methods.shrinkage import NOTHING_KEPT, Shrinkage
 from ultr.methods.vectorization import Vectorization
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout
@@ -39,6 +40,12 @@ FITS = {"raw_": "raw", "": "debiased", "first_": "first half", "second_": "secon
 Raw clicks come first, with the random numbers that `ClickBaseline` would draw: where nothing is kept of the correction,
 the ranker is the one of that method.
 """
+NO_SHRUNKEN_VALUE = (
+    "Auto shrinks what debiasing changes by what clicks agree on, which says nothing of a value; name a method for it, "
+    "such as vectorization"
+)
+FEWEST = 4
+"""With fewer queries (or lists, of a single query), two halves cannot agree by more than luck, and nothing is kept."""
 MOST_LISTS = 20_000
 """Most lists that the agreement of the halves is measured on."""
 
@@ -63,6 +70,11 @@ class AutoObjective(Objective):
     def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The neutral logits of the debiased fit, [lists, width]."""
         return self._debiased.neutral_logits(r, batch)
+
+    @property
+    def by_list(self) -> bool:
+        """True if the list adds to the scores of any fit."""
+        return any(fit.by_list for _, fit in self._fits())
 
     @property
     def neutral_with(self) -> str:
@@ -128,12 +140,14 @@ class Auto(Estimator[AutoObjective]):
 
         score = beta a + kept (v - beta a),    kept = 2 rho / (1 + rho),
 
-    where beta is the correlation of v with a, and rho that of the two halves in what raw clicks do not say (a partial
+    where beta is the slope of v on a, and rho that of the two halves in what raw clicks do not say (a partial
     correlation). Noise differs between the halves and truth does not, so this shrinks the correction by the evidence
-    for it: to raw clicks where there is none, and to debiased clicks where there is plenty.
+    for it: to raw clicks where there is none, and to debiased clicks where there is plenty. Raw clicks are those of
+    both halves, whose noise is thus taken off them: rho is too small rather than too large.
     """
 
     name: ClassVar[str] = "auto"
+    without: ClassVar[tuple[str, ...]] = ("value",)
 
     dimension: int = Vectorization.dimension  # type: ignore[assignment]
     """Length d of relevance and observation embeddings of the debiased fits."""
@@ -146,6 +160,8 @@ class Auto(Estimator[AutoObjective]):
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
+        if self.value is not None:
+            raise OptionError(NO_SHRUNKEN_VALUE)
         super().check()
         checks.integer("dimension", self.dimension, at_least=1)
         self._debiased().check()
@@ -165,7 +181,7 @@ class Auto(Estimator[AutoObjective]):
     def stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of the fits, one after the other, each on its part of the lists."""
         first = half_of_queries(lists, seed=self.seed)
-        parts = {"first_": first, "second_": ~first}
+        parts = {} if first is None else {"first_": first, "second_": ~first}
         return [
             _of_fit(stage, prefix, parts.get(prefix))
             for (prefix, method), fit in zip(self._methods().items(), objective.fits, strict=True)
@@ -184,7 +200,8 @@ class Auto(Estimator[AutoObjective]):
     ) -> Sequence[Record]:
         """Train the fits, and weigh them by what the halves agree on."""
         history = super().train_model(model, lists, data, validation, checkpoint=checkpoint, observer=observer)
-        model.objective.set_shrinkage(Shrinkage.of(_products(model, lists)))
+        halved = half_of_queries(lists, seed=self.seed) is not None
+        model.objective.set_shrinkage(Shrinkage.of(_products(model, lists)) if halved else NOTHING_KEPT)
         return history
 
     def learn(
@@ -217,12 +234,17 @@ class Auto(Estimator[AutoObjective]):
         )
 
 
-def half_of_queries(lists: TrainingLists, *, seed: int) -> Mask:
-    """The lists of a random half of the queries, [lists]; of the lists themselves where there is only one query."""
+def half_of_queries(lists: TrainingLists, *, seed: int) -> Mask | None:
+    """The lists of a random half of the queries, [lists], or of the lists themselves where there is only one query.
+
+    None where there are too few of them.
+    """
     groups: Integers = np.arange(lists.lists) if lists.queries is None else np.asarray(lists.queries)
     known, numbers = np.unique(groups, return_inverse=True)
     if len(known) < 2:
         known, numbers = np.arange(lists.lists), np.arange(lists.lists)
+    if len(known) < FEWEST:
+        return None
     shuffled = random_numbers(seed, "halves").permutation(len(known))
     first: Mask = shuffled[numbers] < len(known) / 2
     return first

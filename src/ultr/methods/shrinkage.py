@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,11 @@ class Shrinkage:
 
             kept = 2 rho / (1 + rho),    score = beta a + kept (v - beta a),
 
-        the best linear prediction of u.
+        the best linear prediction of u where the noise of a is independent of the halves'.
+
+        Raw clicks are fitted on both halves, so that their noise is that of the halves: what a takes off v_1 and v_2
+        makes the rest of them disagree. Where that matters, rho and the share that is kept are too small, never too
+        large.
 
         >>> halves_agree = np.array([[1, 0, 0, 0], [0, 1, 0.9, 0.9], [0, 0.9, 1, 0.8], [0, 0.9, 0.8, 1]])
         >>> round(Shrinkage.of(halves_agree).kept, 2)
@@ -44,7 +48,11 @@ class Shrinkage:
         agreement = partial_correlation(float(found[2, 3]), float(with_raw[1]), float(with_raw[2]))
         kept = reliability_of_mean(agreement)
         if not kept:
-            return cls(agreement, 0.0, (1.0, 0.0, 0.0, 0.0))
+            return replace(NOTHING_KEPT, agreement=agreement)
         beta = max(float(with_raw.mean()), 0.0)
         weights = inverse_spreads(products) * np.array([(1 - kept) * beta, kept / 3, kept / 3, kept / 3])
         return cls(agreement, kept, tuple(weights.tolist()))
+
+
+NOTHING_KEPT = Shrinkage(agreement=0.0, kept=0.0, weights=(1.0, 0.0, 0.0, 0.0))
+"""Raw clicks alone."""

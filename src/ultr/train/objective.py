@@ -37,6 +37,11 @@ class Objective(nn.Module, ABC):
     def direction(self, r: Tensor, mask: Tensor) -> Tensor:
         """The vector v [outputs of `relevance`] for which r(x) . v comes nearest to the scores of these lists."""
 
+    @property
+    def by_list(self) -> bool:
+        """True if the scores of documents depend on their list."""
+        return True
+
     def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """For each relevance model that ranks, the vector to project its outputs on; the sum comes nearest to the
         scores of these lists.
@@ -90,6 +95,11 @@ class Objective(nn.Module, ABC):
 
 class ScalarObjective(Objective):
     """An objective whose relevance is one number, by which documents are ranked, whatever their list."""
+
+    @property
+    def by_list(self) -> bool:
+        """False: a document has its score by itself."""
+        return False
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """f(x) of each document, [lists, width]."""
