@@ -73,6 +73,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         explain = is_wanted(request.query_params)
         async with service.bodies.receive(request) as body:
             ranking = await service.rank(body, explain=explain)
+        if service.feedback is not None:
+            service.feedback.keep(ranking.shown)
         exchange: Exchange = request.scope["exchange"]
         exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
         service.metrics.queries.inc(ranking.queries)

@@ -34,6 +34,14 @@ class Metrics:
         self.stuck = Gauge("ultr_stuck_threads", said, registry=registry)
         said = "Lines of the log that could not be written."
         self.dropped = Counter("ultr_log_lines_dropped", said, registry=registry)
+        said = "Shown lists: logged, lost by the queue or the disk, repeated, or without an id or the user's query."
+        self.shown = Counter("ultr_shown_queries", said, ["result"], registry=registry)
+        said = "Logged lists of which a pair was exchanged."
+        self.explored = Counter("ultr_explored_queries", said, registry=registry)
+        said = "Files of the click log that gave way to newer ones."
+        self.files_removed = Counter("ultr_click_log_files_removed", said, registry=registry)
+        for result in ("logged", "queue", "disk", "repeated", "no_ids", "no_user_query"):
+            self.shown.labels(result)
         for result in ("new", "same", "failed"):
             self.reloads.labels(result)
 

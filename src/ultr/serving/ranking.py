@@ -15,10 +15,12 @@ from ultr.arrays import Floats
 from ultr.scoring import Scorer
 from ultr.serving.explaining import explained, outside
 from ultr.serving.features import FeatureRules, Missing, refusal
+from ultr.serving.feedback import Feedback
 from ultr.serving.limits import RequestLimits
 from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
+from ultr.serving.shown import Shown
 
 if TYPE_CHECKING:
     from onnxruntime import RunOptions
@@ -35,6 +37,8 @@ class RankResponse:
     """Values of categorical features that were never seen in training."""
     outside: int
     """Other values that training did not have."""
+    shown: tuple[Shown, ...] = ()
+    """The lists to be logged once they are answered."""
 
 
 def rank(
@@ -44,6 +48,7 @@ def rank(
     limits: RequestLimits,
     missing: Missing = "as-trained",
     explain: bool = False,
+    feedback: Feedback | None = None,
     run: RunOptions | None = None,
 ) -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
@@ -59,12 +64,19 @@ def rank(
     scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
     how, reasons = explained(scorer, features, offsets) if explain else ("", {})
-    answers = [
-        _ordered(query, scores[start:end], {row - start: reason for row, reason in reasons.items()})
-        for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False)
-    ]
+    answers, lists = [], []
+    for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False):
+        own = scores[start:end]
+        # Ties keep the order in which they were sent.
+        order: list[int] = np.argsort(-own, kind="stable").tolist()
+        shown = None
+        if feedback is not None:
+            shown, order = feedback.show(query, order, own, policy=scorer.digest)
+        lists += [] if shown is None else [shown]
+        why = {row - start: reason for row, reason in reasons.items()}
+        answers.append(_answer(query, order, own, why, query_id=shown and shown.query_id))
     content = to_json({"model": scorer.digest, **({"explained_by": how} if explain else {}), "queries": answers})
-    return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features))
+    return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features), tuple(lists))
 
 
 def _parse(body: bytes) -> RankRequest:
@@ -120,7 +132,7 @@ def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> N
     keys = 1
     for query in queries:
         keys += len(query.model_fields_set)
-        texts.append(str(query.id))
+        texts += [str(query.id), query.user_query or ""]
         for candidate in query.candidates:
             keys += len(candidate.model_fields_set)
             texts.append(str(candidate.id))
@@ -154,15 +166,18 @@ def _check_scores(scores: Floats, queries: Sequence[Query], offsets: np.ndarray)
     raise refusal(number, queries[number], row - int(offsets[number]), "no_score", fault)
 
 
-def _ordered(query: Query, scores: Floats, reasons: Mapping[int, Any]) -> dict[str, Any]:
-    """The candidates of a query, the best first, with the reasons that there are; ties keep their order."""
-    order = np.argsort(-scores, kind="stable")
-    named = {} if query.id is None else {"id": query.id}
+def _answer(
+    query: Query, order: list[int], scores: Floats, reasons: Mapping[int, Any], *, query_id: str | None
+) -> dict[str, Any]:
+    """The candidates of a query in their order, with the reasons that there are."""
+    named: dict[str, Any] = {} if query.id is None else {"id": query.id}
+    if query_id is not None:
+        named["query_id"] = query_id
     ranking: list[dict[str, Any]] = [
         {"index": index, "score": score}
         if (name := query.candidates[index].id) is None
         else {"index": index, "id": name, "score": score}
-        for index, score in zip(order.tolist(), scores[order].tolist(), strict=True)
+        for index, score in zip(order, scores[order].tolist(), strict=True)
     ]
     for each in ranking if reasons else ():
         if each["index"] in reasons:

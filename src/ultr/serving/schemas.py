@@ -44,6 +44,12 @@ class Query(Message):
     """Candidates that compete for the same places."""
 
     id: Id | None = None
+    user_query: Annotated[StrictStr, Field(min_length=1, max_length=1_000)] | None = Field(
+        default=None, description="What the user typed; without it the list is not logged."
+    )
+    shown: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="How many of the best the user gets to see; by default as the service was started."
+    )
     candidates: Annotated[list[Candidate], FailFast()]
 
 
@@ -76,7 +82,12 @@ class RankedQuery(Message):
     """A query with its candidates, the best first."""
 
     id: Id | None = Field(default=None, description="As sent; left out if there was none.")
-    ranking: list[Ranked] = Field(description="The best first; ties in the order they were sent.")
+    query_id: str | None = Field(
+        default=None, description="What events refer to: the id as sent, or a new one. Left out if it is not logged."
+    )
+    ranking: list[Ranked] = Field(
+        description="The best first, but for a pair that exploration exchanged; ties in the order they were sent."
+    )
 
 
 class RankAnswer(Message):
