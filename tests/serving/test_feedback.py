@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from tests.serving.ranker_file import weights_of
-from tests.serving.service import PATIENCE, Client, client, running
+from tests.serving.service import PATIENCE, Client, client, error_of, running
 from tests.serving.test_routes import counted
 
 from ultr.errors import OptionError
+from ultr.preparation import prepare
+from ultr.preparation.engine import connect
+from ultr.preparation.ubi import read_ubi
 from ultr.serving import hourly_files
 from ultr.serving.exploration import placement_propensity
 from ultr.serving.settings import ServiceSettings
@@ -210,3 +214,95 @@ def test_what_was_answered_is_logged_once_over_a_kill(model: Path, tmp_path: Pat
     seen = Counter(each["query_id"] for each in impressions(tmp_path))
     assert all(seen[name] == len(after.json()["queries"][0]["ranking"]) for name in names)
     assert not list(tmp_path.glob(".*"))
+
+
+def act(service: Client, *events: dict[str, Any]) -> dict[str, int]:
+    answer = service.post("/events", json={"events": list(events)})
+    assert answer.status_code == 202, answer.text
+    found: dict[str, int] = answer.json()
+    return {name: count for name, count in found.items() if count}
+
+
+def event(document: str, action: str = "click", *, query_id: str = "q", **other: Any) -> dict[str, Any]:
+    return {"query_id": query_id, "object_id": document, "action_name": action, **other}
+
+
+def test_events_are_logged_and_told_how_they_fit(service: Client, tmp_path: Path) -> None:
+    (answer,) = ask(service, query("q"))
+    names = [each["id"] for each in answer["ranking"]]
+    assert act(service, event(names[1]), event(names[1], "purchase")) == {"joined": 2}
+    assert act(service, event(names[1]), event(names[3])) == {"duplicate": 1, "not_shown": 1}
+    assert act(service, event(names[0], query_id="never")) == {"unknown": 1}
+    assert act(service, event(names[0], timestamp="2999-01-01T01:00:00+01:00")) == {"late": 1}
+    for result, count in {"joined": 2, "duplicate": 1, "not_shown": 1, "unknown": 1, "late": 1}.items():
+        assert counted(service, "ultr_events_total", result=result) == count
+    service.service.close()
+    actions = [each for each in read(tmp_path, "ubi_events") if each["action_name"] != "impression"]
+    found = [
+        (each["query_id"], each["action_name"], each["event_attributes"]["object"]["object_id"]) for each in actions
+    ]
+    assert found == [
+        ("q", "click", names[1]),
+        ("q", "purchase", names[1]),
+        ("q", "click", names[1]),
+        ("q", "click", names[3]),
+        ("never", "click", names[0]),
+        ("q", "click", names[0]),
+    ]
+    places = [each["event_attributes"].get("position", {}).get("ordinal") for each in actions]
+    assert places == [2, 2, 2, None, None, 1]
+    assert actions[-1]["timestamp"] == "2999-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "not JSON"),
+        (b"{}", 422, "events is wrong: field required"),
+        (b'{"events": []}', 422, "at least 1"),
+        (b'{"events": [{"query_id": "q", "object_id": "x"}]}', 422, "events.0.action_name"),
+        (json.dumps({"events": [event("x", "a b")]}).encode(), 422, "events.0.action_name"),
+        (json.dumps({"events": [event("x", "Impression")]}).encode(), 422, "leave it out"),
+        (json.dumps({"events": [event("x", timestamp="2026-01-01T00:00:00")]}).encode(), 422, "events.0.timestamp"),
+        (json.dumps({"events": [event("x", price=3)]}).encode(), 422, "events.0.price"),
+        (b'{"events": [' + b" " * 2**20 + b"]}", 413, "fewer events"),
+    ],
+)
+def test_events_that_are_none_are_refused(service: Client, body: bytes, status: int, said: str) -> None:
+    answer = service.post("/events", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status
+    assert said in error_of(answer)
+
+
+def test_a_service_without_a_folder_says_that_it_keeps_no_events(model: Path) -> None:
+    with client(model) as service:
+        answer = service.post("/events", json={"events": [event("x")]})
+    assert answer.status_code == 404
+    assert "--log-to" in error_of(answer)
+
+
+def test_the_folder_is_a_log_that_can_be_prepared(service: Client, tmp_path: Path) -> None:
+    answers = ask(service, *(query(f"q{number}") for number in range(30)))
+    clicks: Counter[tuple[str, int]] = Counter()
+    pages: Counter[tuple[str, int]] = Counter()
+    for number, answer in enumerate(answers):
+        shown = [each["id"] for each in answer["ranking"][:3]]
+        place = number % 3
+        pages.update((name, rank) for rank, name in enumerate(shown, start=1))
+        clicks[shown[place], place + 1] += 1
+        act(service, event(shown[place], query_id=answer["query_id"]))
+    act(service, event(shown[place], query_id=answer["query_id"]), event("sku-0", query_id="never"))
+    service.service.close()
+    (tmp_path / "work").mkdir()
+    with connect("duckdb", tmp_path / "work", memory="1GB") as engine:
+        rows = engine.fetch(read_ubi(engine, tmp_path).table).to_pylist()
+    found = Counter((row["document"], row["position"]) for row in rows)
+    assert found == pages
+    clicked = Counter((row["document"], row["position"]) for row in rows if row["click"])
+    assert clicked == clicks
+    prepared = prepare(tmp_path, tmp_path / "log", columns="ubi", rare=0)
+    log = prepared.log
+    assert log.query_ids.tolist() == ["red shoes"]
+    assert np.bincount(log.positions, np.repeat(log.impressions, log.lengths)).tolist() == [0, 30, 30, 30]
+    assert np.bincount(log.positions, log.clicks).tolist() == [0, 10, 10, 10]
+    assert prepared.summary.elsewhere == {"click": 1}

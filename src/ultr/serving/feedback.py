@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,8 @@ from ultr.serving.hourly_files import HourlyFiles
 from ultr.serving.journal import Entry, Journal
 from ultr.serving.metrics import Metrics
 from ultr.serving.recent_queries import RecentQueries
-from ultr.serving.schemas import Query
-from ultr.serving.shown import Shown
+from ultr.serving.schemas import EventsAnswer, Query, UserEvent
+from ultr.serving.shown import Action, Shown
 
 
 class Feedback:
@@ -73,6 +74,18 @@ class Feedback:
             elif self._journal.put(shown):
                 self._recent.keep(shown.query_id)
                 self._metrics.explored.inc(shown.is_explored)
+
+    def take(self, events: Iterable[UserEvent]) -> EventsAnswer:
+        """Write down what users did, and tell how it fits what was shown."""
+        told: Counter[str] = Counter()
+        for event in events:
+            query_id, document = str(event.query_id), str(event.object_id)
+            at = event.timestamp or datetime.now(UTC)
+            joined, rank = self._recent.join(query_id, document, event.action_name, at)
+            told[joined] += 1
+            self._metrics.events.labels(joined).inc()
+            told["lost"] += not self._journal.put(Action(query_id, document, event.action_name, at, rank))
+        return EventsAnswer(**told)
 
     def close(self) -> bool:
         """Write what waits; False if the disk holds that up."""
