@@ -20,7 +20,6 @@ from ultr.errors import OptionError
 from ultr.preparation import prepare
 from ultr.preparation.engine import connect
 from ultr.preparation.ubi import read_ubi
-from ultr.serving import hourly_files
 from ultr.serving.exploration import placement_propensity
 from ultr.serving.settings import ServiceSettings
 
@@ -173,12 +172,12 @@ def test_a_full_disk_is_counted_and_ranking_goes_on(
     def full(file: int, content: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(hourly_files.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     ask(service, query("lost"))
     end = time.monotonic() + PATIENCE
     while not counted(service, "ultr_shown_queries_total", result="disk") and time.monotonic() < end:
         time.sleep(0.05)
-    monkeypatch.setattr(hourly_files.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     ask(service, query("kept"))
     service.service.close()
     assert [each["query_id"] for each in read(tmp_path, "ubi_queries")] == ["kept"]
@@ -258,13 +257,15 @@ def test_events_are_logged_and_told_how_they_fit(service: Client, tmp_path: Path
     ("body", "status", "said"),
     [
         (b"{", 400, "not JSON"),
-        (b"{}", 422, "events is wrong: field required"),
+        (b"{}", 422, "events is missing"),
         (b'{"events": []}', 422, "at least 1"),
-        (b'{"events": [{"query_id": "q", "object_id": "x"}]}', 422, "events.0.action_name"),
+        (b'{"events": [{"query_id": "q", "object_id": "x"}]}', 422, "events.0.action_name is missing"),
+        (b'{"events": [{"query_id": "q", "action_name": "click"}]}', 422, "events.0.object_id is missing"),
+        (json.dumps({"events": [event("x", query_id="q" * 257)]}).encode(), 422, "events.0.query_id must be a text"),
         (json.dumps({"events": [event("x", "a b")]}).encode(), 422, "events.0.action_name"),
         (json.dumps({"events": [event("x", "Impression")]}).encode(), 422, "leave it out"),
         (json.dumps({"events": [event("x", timestamp="2026-01-01T00:00:00")]}).encode(), 422, "events.0.timestamp"),
-        (json.dumps({"events": [event("x", price=3)]}).encode(), 422, "events.0.price"),
+        (json.dumps({"events": [event("x", price=3)]}).encode(), 422, "events.0.price is not known here"),
         (b'{"events": [' + b" " * 2**20 + b"]}", 413, "fewer events"),
     ],
 )

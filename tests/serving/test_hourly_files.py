@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ultr.errors import OptionError
-from ultr.serving import hourly_files
 from ultr.serving.hourly_files import HourlyFiles
 
 NOON = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -72,7 +71,7 @@ def test_a_full_disk_leaves_whole_batches_alone(tmp_path: Path, monkeypatch: pyt
         return written
 
     with monkeypatch.context() as full:
-        full.setattr(hourly_files.os, "write", until_full)
+        full.setattr(os, "write", until_full)
         # The events fit, and two bytes of the queries.
         with pytest.raises(OSError, match="No space"):
             files.write(b"q2\n", b"e2\n", now=NOON)
@@ -82,7 +81,8 @@ def test_a_full_disk_leaves_whole_batches_alone(tmp_path: Path, monkeypatch: pyt
     assert lines(tmp_path, "ubi_events") == ["e1", "e3"]
 
 
-def test_the_oldest_files_give_way_in_pairs_and_are_counted(tmp_path: Path) -> None:
+def test_the_oldest_files_give_way_in_pairs_and_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     removed: list[None] = []
     most = 8_000
     files = HourlyFiles(tmp_path, most_bytes=most, removed=lambda: removed.append(None))

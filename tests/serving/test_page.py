@@ -23,7 +23,7 @@ def test_the_requests_of_the_page_get_the_answers_of_the_page(tmp_path: Path, mo
     Path("token").write_text(TOKEN)
     model = write_ranker(tmp_path / "model.onnx", ["bm25", "clicks", "age"])
     asked = 0
-    with running(model) as service:
+    with running(model, "--log-to", "shown") as service:
         for number, (kind, text) in enumerate(BLOCKS):
             if kind != "bash":
                 continue
@@ -36,7 +36,9 @@ def test_the_requests_of_the_page_get_the_answers_of_the_page(tmp_path: Path, mo
                 shown = json.loads(BLOCKS[number + 1][1])
                 assert _comparable(answer) == _comparable(shown)
         assert service.stop() == 0
-    assert asked == 3
+    assert asked == 5
+    (line,) = re.findall(r"^ultr (prepare shown .*)$", PAGE, re.MULTILINE)
+    assert "1 list" in ultr(*line.split()).stdout
 
 
 def _comparable(answer: object) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
+from ultr.serving.parsing import parse
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import EventsRequest, UserEvent, Where
 from ultr.serving.shown import IMPRESSION
@@ -16,18 +15,9 @@ def parse_events(body: bytes) -> list[UserEvent]:
     """The events of a request; one that cannot be taken is a `Refusal`."""
     if len(body) > MOST_BYTES:
         raise Refusal(413, "body_bytes", f"the body has more than {MOST_BYTES} bytes; send fewer events at once")
-    try:
-        events = EventsRequest.model_validate_json(body).events
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    else:
-        for number, event in enumerate(events):
-            if event.action_name.lower() == IMPRESSION:
-                said = f"events.{number} is an impression, which the service itself writes; leave it out"
-                raise Refusal(422, "wrong_shape", said, where=Where(field=f"events.{number}.action_name"))
-        return events
-    if fault["type"] == "json_invalid":
-        raise Refusal(400, "not_json", f"the body is not JSON: {fault['msg'].removeprefix('Invalid JSON: ')}")
-    field = ".".join(map(str, fault["loc"][:3]))[:200]
-    said = f"{field or 'the body'} is wrong: {fault['msg'][:1].lower()}{fault['msg'][1:]}; /docs shows an example"
-    raise Refusal(422, "wrong_shape", said, where=Where(field=field or None))
+    events = parse(EventsRequest, body).events
+    for number, event in enumerate(events):
+        if event.action_name.lower() == IMPRESSION:
+            said = f"events.{number} is an impression, which the service itself writes; leave it out"
+            raise Refusal(422, "wrong_shape", said, where=Where(field=f"events.{number}.action_name"))
+    return events

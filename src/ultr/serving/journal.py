@@ -71,7 +71,8 @@ class Journal:
             self._finish(closed=closed)
 
     def _write(self, chunk: Sequence[tuple[Entry, bytes, bytes]]) -> None:
-        queries, events = (b"".join(each[table] for each in chunk) for table in (1, 2))
+        queries = b"".join(query for _, query, _ in chunk)
+        events = b"".join(lines for _, _, lines in chunk)
         try:
             self._files.write(queries, events, now=datetime.now(UTC))
         except OSError:
@@ -98,9 +99,10 @@ def _chunks(entries: Sequence[Entry]) -> Iterator[list[tuple[Entry, bytes, bytes
     chunk: list[tuple[Entry, bytes, bytes]] = []
     size = 0
     for entry in entries:
-        is_shown = isinstance(entry, Shown)
-        query = entry.query_line() if is_shown else b""
-        events = b"".join(entry.event_lines()) if is_shown else entry.event_line()
+        if isinstance(entry, Shown):
+            query, events = entry.query_line(), b"".join(entry.event_lines())
+        else:
+            query, events = b"", entry.event_line()
         chunk.append((entry, query, events))
         size += len(query) + len(events)
         if size >= _CHUNK_BYTES:

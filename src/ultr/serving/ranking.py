@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from ultr.arrays import Floats
@@ -17,6 +16,7 @@ from ultr.serving.explaining import explained, outside
 from ultr.serving.features import FeatureRules, Missing, refusal
 from ultr.serving.feedback import Feedback
 from ultr.serving.limits import RequestLimits
+from ultr.serving.parsing import parse
 from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
@@ -53,7 +53,7 @@ def rank(
 ) -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
     check_parts(body, limits, features=len(scorer.card.feature_names))
-    queries = _parse(body).queries
+    queries = parse(RankRequest, body).queries
     sizes = [len(query.candidates) for query in queries]
     _check_sizes(sizes, limits)
     _check_ids(queries)
@@ -64,39 +64,22 @@ def rank(
     scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
     how, reasons = explained(scorer, features, offsets) if explain else ("", {})
-    answers, lists = [], []
+    answers: list[dict[str, Any]] = []
+    lists: list[Shown] = []
     for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False):
         own = scores[start:end]
         # Ties keep the order in which they were sent.
         order: list[int] = np.argsort(-own, kind="stable").tolist()
-        shown = None
+        query_id = None
         if feedback is not None:
             shown, order = feedback.show(query, order, own, policy=scorer.digest)
-        lists += [] if shown is None else [shown]
+            if shown is not None:
+                lists.append(shown)
+                query_id = shown.query_id
         why = {row - start: reason for row, reason in reasons.items()}
-        answers.append(_answer(query, order, own, why, query_id=shown and shown.query_id))
+        answers.append(_answer(query, order, own, why, query_id=query_id))
     content = to_json({"model": scorer.digest, **({"explained_by": how} if explain else {}), "queries": answers})
     return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features), tuple(lists))
-
-
-def _parse(body: bytes) -> RankRequest:
-    try:
-        return RankRequest.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if fault["type"] == "json_invalid":
-        raise Refusal(400, "not_json", f"the body is not JSON: {fault['msg'].removeprefix('Invalid JSON: ')}")
-    field = ".".join(map(str, fault["loc"]))[:200]
-    if "id" in fault["loc"]:
-        # What follows are the kinds of id that were tried.
-        field = ".".join(map(str, fault["loc"][: fault["loc"].index("id") + 1]))
-        said = "must be a text of at most 256 characters or an integer of 64 bits"
-    else:
-        told = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}"
-        said = {"extra_forbidden": "is not known here", "missing": "is missing"}.get(fault["type"], f"is wrong: {told}")
-    raise Refusal(
-        422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field or None)
-    )
 
 
 def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:

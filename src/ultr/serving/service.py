@@ -36,7 +36,7 @@ class Service:
         self.closing = False
         """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
-        self.feedback = None
+        self.feedback: Feedback | None = None
         """The log of what was shown, if it is to be kept."""
         if settings.log_to is not None:
             self.feedback = Feedback(
