@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,10 @@ _TABLES = (EVENTS, QUERIES)
 """Events come first in all that is written: one without its query is left out by who reads, but a query without its
 events would be a list that nobody clicked."""
 _ENDING, _DRAFT = ".jsonl", ".part"
+_FILE = re.compile(
+    rf"\.?(?:{EVENTS}|{QUERIES})-(?P<key>\d{{4}}-\d\d-\d\dT\d\d-[0-9a-f]{{8}}-\d{{6,}})\.jsonl(?P<draft>\.part)?"
+)
+"""Names of the files of the service; others in the folder are left alone."""
 _PIECES = 8
 """The files of an hour are ended early at this part of the bytes, so that what gives way is a part of them."""
 
@@ -100,21 +105,21 @@ class HourlyFiles:
         """Remove the oldest hours of all processes until another piece fits, both tables of an hour together."""
         sizes: dict[str, int] = {}
         held = 0
-        for table in _TABLES:
-            for path in self.folder.glob(f"*{table}-*"):
-                size = path.stat().st_size
-                held += size
-                if path.suffix == _ENDING and path.name.startswith(table):
-                    key = path.name.removeprefix(f"{table}-")
-                    sizes[key] = sizes.get(key, 0) + size
+        for path in self.folder.iterdir():
+            # Another process may name or remove a file in between.
+            with suppress(FileNotFoundError):
+                if found := _FILE.fullmatch(path.name):
+                    size = path.stat().st_size
+                    held += size
+                    if not found["draft"]:
+                        sizes[found["key"]] = sizes.get(found["key"], 0) + size
         for key in sorted(sizes):
             if held <= self.most_bytes - self.most_bytes // _PIECES:
                 return
             # The queries go first, for the reason that they come last.
             for table in reversed(_TABLES):
-                path = self.folder / f"{table}-{key}"
-                if path.exists():
-                    path.unlink()
+                with suppress(FileNotFoundError):
+                    (self.folder / f"{table}-{key}{_ENDING}").unlink()
                     self._removed()
             held -= sizes[key]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Literal
 
-MOST_DOCUMENTS = 500_000
-"""Shown documents that are remembered, about 60 MiB of them."""
+MOST_BYTES = 64 * 2**20
+"""Size of what is remembered, about 50,000 lists of ten documents."""
+_QUERY_BYTES = 600
+"""Size of a query without its documents, about."""
 LATE = timedelta(minutes=30)
 _MOST_ACTIONS = 100
 """Actions of a query of which a repetition is noticed."""
@@ -30,10 +33,10 @@ class _Query:
 class RecentQueries:
     """Remembers shown lists by their id, the oldest of which are forgotten."""
 
-    def __init__(self, most_documents: int = MOST_DOCUMENTS) -> None:
-        self._most = most_documents
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
         self._queries: OrderedDict[str, _Query] = OrderedDict()
-        self._documents = 0
+        self._bytes = 0
         self._lock = Lock()
 
     def claim(self, query_id: str, documents: tuple[str, ...], at: datetime) -> bool:
@@ -43,10 +46,10 @@ class RecentQueries:
             if known is not None:
                 return known.documents == documents
             self._queries[query_id] = _Query(documents, at)
-            self._documents += 1 + len(documents)
-            while self._documents > self._most:
+            self._bytes += _size(documents)
+            while self._bytes > self._most:
                 _, oldest = self._queries.popitem(last=False)
-                self._documents -= 1 + len(oldest.documents)
+                self._bytes -= _size(oldest.documents)
             return True
 
     def is_kept(self, query_id: str) -> bool:
@@ -74,3 +77,7 @@ class RecentQueries:
             if len(known.actions) < _MOST_ACTIONS:
                 known.actions.add((document, action))
             return ("late" if at - known.at > LATE else "joined"), rank
+
+
+def _size(documents: tuple[str, ...]) -> int:
+    return _QUERY_BYTES + sys.getsizeof(documents) + sum(map(sys.getsizeof, documents))
