@@ -5,11 +5,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.cli.console import ultr
 from tests.serving.ranker_file import write_ranker
 from tests.serving.service import running
 
+from ultr.data.click_log import ClickLog
 from ultr.serving.limits import RequestLimits
 from ultr.serving.metrics import Metrics
 
@@ -23,7 +25,7 @@ def test_the_requests_of_the_page_get_the_answers_of_the_page(tmp_path: Path, mo
     Path("token").write_text(TOKEN)
     model = write_ranker(tmp_path / "model.onnx", ["bm25", "clicks", "age"])
     asked = 0
-    with running(model) as service:
+    with running(model, "--log-to", "shown") as service:
         for number, (kind, text) in enumerate(BLOCKS):
             if kind != "bash":
                 continue
@@ -35,8 +37,15 @@ def test_the_requests_of_the_page_get_the_answers_of_the_page(tmp_path: Path, mo
             if BLOCKS[number + 1][0] == "json":
                 shown = json.loads(BLOCKS[number + 1][1])
                 assert _comparable(answer) == _comparable(shown)
+        another = {"id": "2", "user_query": "blue shoes", "candidates": [{"id": "sku-3", "features": [1, 2, 3]}]}
+        httpx.post(f"{service.url}/rank", json={"queries": [another]}).raise_for_status()
         assert service.stop() == 0
-    assert asked == 3
+    assert asked == 5
+    (line,) = re.findall(r"^ultr (prepare shown .*)$", PAGE, re.MULTILINE)
+    ultr(*line.split())
+    log = ClickLog.load("log")
+    assert log.query_ids.tolist() == ["blue shoes", "red shoes"]
+    assert log.clicks.sum() == 1, "the click of the page; purchases are no clicks"
 
 
 def _comparable(answer: object) -> str:

@@ -68,6 +68,8 @@ def test_every_example_of_the_specification_works(service: Client) -> None:
 def test_every_refusal_is_in_the_specification(service: Client, guarded: Client) -> None:
     known = {"200", "400", "405", "408", "413", "415", "421", "422", "429", "503"}
     assert set(service.get("/openapi.json").json()["paths"]["/rank"]["post"]["responses"]) == known
+    events = service.get("/openapi.json").json()["paths"]["/events"]["post"]["responses"]
+    assert set(events) == (known | {"202", "404"}) - {"200"}
     paths = guarded.get("/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"}).json()["paths"]
     assert set(paths["/rank"]["post"]["responses"]) == (known | {"401"}) - {"421"}
     assert set(paths["/ready"]["get"]["responses"]) == {"200", "405", "503"}
@@ -87,6 +89,7 @@ def test_the_page_asks_nobody_else(service: Client) -> None:
         ("GET", "/rank/", 404),
         ("POST", "/nothing", 404),
         ("GET", "/rank", 405),
+        ("GET", "/events", 405),
         ("POST", "/model", 405),
     ],
 )
@@ -121,7 +124,7 @@ def test_json_may_name_its_charset(service: Client) -> None:
     assert service.post("/rank", content=b'{"queries":[{"candidates":[]}]}', headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/rank", "/model", "/metrics", "/openapi.json", "/nothing"])
+@pytest.mark.parametrize("path", ["/rank", "/events", "/model", "/metrics", "/openapi.json", "/nothing"])
 @pytest.mark.parametrize(
     "value", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe4"]
 )

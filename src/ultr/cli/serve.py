@@ -15,6 +15,10 @@ def _limit(text: str) -> Any:
     return typer.Option(help=text, rich_help_panel="Limits")
 
 
+def _loop(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Learning from what is shown")
+
+
 def serve(
     model: Annotated[Path, typer.Argument(help="File that `ultr export MODEL --to onnx` wrote.")],
     host: Annotated[
@@ -45,6 +49,15 @@ def serve(
     ] = 0.0,
     shutdown_seconds: Annotated[float, typer.Option(help="Time for requests that have begun when it stops.")] = 30.0,
     log_level: Annotated[str, typer.Option(help="debug, info or warning.")] = "info",
+    log_to: Annotated[
+        Path | None,
+        _loop("Folder for what was shown and clicked, as hourly files of UBI 1.3; `ultr prepare` reads it."),
+    ] = None,
+    log_gigabytes: Annotated[float, _loop("Size of that folder; the oldest files give way.")] = 10.0,
+    shown: Annotated[int, _loop("Documents that a page shows; a query may say otherwise.")] = 10,
+    explore: Annotated[
+        str | None, _loop("`swaps=0.05` exchanges a random adjacent pair of the shown documents in 5 % of the lists.")
+    ] = None,
     max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
     max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
     max_queries: Annotated[int, _limit("Queries per request.")] = 100,
@@ -64,6 +77,7 @@ def serve(
     """
     import os
 
+    from ultr.serving.exploration import parse_exploration
     from ultr.serving.limits import RequestLimits
     from ultr.serving.server import serve as run
     from ultr.serving.settings import ServiceSettings, read_token
@@ -97,6 +111,10 @@ def serve(
         drain_seconds=drain_seconds,
         shutdown_seconds=shutdown_seconds,
         log_level=log_level,
+        log_to=log_to,
+        log_gigabytes=log_gigabytes,
+        shown=shown,
+        explore=parse_exploration(explore),
         limits=limits,
     )
     run(model, settings)

@@ -14,10 +14,11 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from ultr.serving.events import parse_events
 from ultr.serving.explaining import PARAMETER, is_wanted
 from ultr.serving.gate import Exchange, Gate
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import ModelAnswer, RankAnswer, StatusAnswer
+from ultr.serving.schemas import EventsAnswer, ModelAnswer, RankAnswer, StatusAnswer
 from ultr.serving.service import Service
 from ultr.serving.specification import refusals_of, specification
 
@@ -73,6 +74,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         explain = is_wanted(request.query_params)
         async with service.bodies.receive(request) as body:
             ranking = await service.rank(body, explain=explain)
+        if service.feedback is not None:
+            service.feedback.keep(ranking.shown)
         exchange: Exchange = request.scope["exchange"]
         exchange.queries, exchange.candidates = ranking.queries, ranking.candidates
         service.metrics.queries.inc(ranking.queries)
@@ -80,6 +83,17 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         service.metrics.unseen.inc(ranking.unseen)
         service.metrics.outside.inc(ranking.outside)
         return _json(ranking.content)
+
+    @app.post(
+        "/events", summary="What users did", response_model=EventsAnswer, responses=refusals["/events"], status_code=202
+    )
+    async def events(request: Request) -> Response:
+        """Clicks, carts and purchases, for the log that the next model is trained on."""
+        async with service.bodies.receive(request) as body:
+            found = parse_events(body)
+        if service.feedback is None:
+            raise Refusal(404, "no_log", "this service keeps no events; start it with --log-to FOLDER")
+        return _json(to_json(service.feedback.take(found)), status=202)
 
     @app.get("/model", summary="What answers", response_model=ModelAnswer, responses=refusals["/model"])
     async def model() -> Response:
@@ -128,8 +142,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
 
 
-def _json(content: bytes) -> Response:
-    return Response(content, media_type="application/json")
+def _json(content: bytes, *, status: int = 200) -> Response:
+    return Response(content, status, media_type="application/json")
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -139,7 +153,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         case HTTPException(status_code=404):
             refusal = Refusal(404, "path", "there is nothing at this path; GET /docs shows what there is")
         case HTTPException(status_code=405, headers=headers):
-            way = "POST" if request.url.path == "/rank" else "GET"
+            way = "POST" if request.url.path in ("/rank", "/events") else "GET"
             refusal = Refusal(405, "method", f"this path answers to {way} alone; GET /docs shows how", headers=headers)
         case HTTPException():
             refusal = Refusal(error.status_code, "http", str(error.detail), headers=error.headers)

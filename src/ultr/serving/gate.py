@@ -19,7 +19,7 @@ from ultr.serving.service import Service
 
 OPEN = ("/health", "/ready", "/docs")
 """Routes that need no token: probes, and a page that knows nothing until it is given one."""
-ROUTES = ("/rank", "/model", "/health", "/ready", "/metrics", "/docs", "/openapi.json")
+ROUTES = ("/rank", "/events", "/model", "/health", "/ready", "/metrics", "/docs", "/openapi.json")
 _QUIET = ("/health", "/ready", "/metrics")
 _LINGER_SECONDS = 1.0
 

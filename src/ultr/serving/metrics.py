@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from ultr.serving.model_slot import Loaded
+from ultr.serving.recent_queries import JOINED
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -34,6 +35,22 @@ class Metrics:
         self.stuck = Gauge("ultr_stuck_threads", said, registry=registry)
         said = "Lines of the log that could not be written."
         self.dropped = Counter("ultr_log_lines_dropped", said, registry=registry)
+        said = "Shown lists: logged, lost by the queue or the disk, repeated, or without an id or the user's query."
+        self.shown = Counter("ultr_shown_queries", said, ["result"], registry=registry)
+        said = "Logged lists of which a pair was exchanged."
+        self.explored = Counter("ultr_explored_queries", said, registry=registry)
+        said = "What users did, by how it fits what was shown: joined, duplicate, late, not_shown, unknown."
+        self.events = Counter("ultr_events", said, ["result"], registry=registry)
+        said = "Events that were not logged because of the queue or the disk."
+        self.events_lost = Counter("ultr_events_lost", said, ["reason"], registry=registry)
+        for joined in JOINED:
+            self.events.labels(joined)
+        for reason in ("queue", "disk"):
+            self.events_lost.labels(reason)
+        said = "Files of the click log that gave way to newer ones."
+        self.files_removed = Counter("ultr_click_log_files_removed", said, registry=registry)
+        for result in ("logged", "queue", "disk", "repeated", "no_ids", "no_user_query"):
+            self.shown.labels(result)
         for result in ("new", "same", "failed"):
             self.reloads.labels(result)
 

@@ -27,7 +27,7 @@ def check_parts(body: bytes, limits: RequestLimits, *, features: int) -> None:
 
 def _is_too_much(text: bytes, limits: RequestLimits, features: int) -> bool:
     containers = 2 * (1 + limits.queries + limits.all_candidates)
-    values = 2 * (limits.queries + limits.all_candidates * (1 + features))
+    values = 2 * (2 * limits.queries + limits.all_candidates * (1 + features))
     if text.count(b"{") + text.count(b"[") > containers + SPARE or text.count(b",") > values + SPARE:
         return True
     # Of the keys of an object that are not known, each is an error; here they are those between two braces.

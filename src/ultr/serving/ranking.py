@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from ultr.arrays import Floats
 from ultr.scoring import Scorer
 from ultr.serving.explaining import explained, outside
 from ultr.serving.features import FeatureRules, Missing, refusal
+from ultr.serving.feedback import Feedback
 from ultr.serving.limits import RequestLimits
+from ultr.serving.parsing import parse
 from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
+from ultr.serving.shown import Shown
 
 if TYPE_CHECKING:
     from onnxruntime import RunOptions
@@ -35,6 +37,8 @@ class RankResponse:
     """Values of categorical features that were never seen in training."""
     outside: int
     """Other values that training did not have."""
+    shown: tuple[Shown, ...] = ()
+    """The lists to be logged once they are answered."""
 
 
 def rank(
@@ -44,11 +48,12 @@ def rank(
     limits: RequestLimits,
     missing: Missing = "as-trained",
     explain: bool = False,
+    feedback: Feedback | None = None,
     run: RunOptions | None = None,
 ) -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
     check_parts(body, limits, features=len(scorer.card.feature_names))
-    queries = _parse(body).queries
+    queries = parse(RankRequest, body).queries
     sizes = [len(query.candidates) for query in queries]
     _check_sizes(sizes, limits)
     _check_ids(queries)
@@ -59,32 +64,22 @@ def rank(
     scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
     how, reasons = explained(scorer, features, offsets) if explain else ("", {})
-    answers = [
-        _ordered(query, scores[start:end], {row - start: reason for row, reason in reasons.items()})
-        for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False)
-    ]
+    answers: list[dict[str, Any]] = []
+    lists: list[Shown] = []
+    for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False):
+        own = scores[start:end]
+        # Ties keep the order in which they were sent.
+        order: list[int] = np.argsort(-own, kind="stable").tolist()
+        query_id = None
+        if feedback is not None:
+            shown, order = feedback.show(query, order, own, policy=scorer.digest)
+            if shown is not None:
+                lists.append(shown)
+                query_id = shown.query_id
+        why = {row - start: reason for row, reason in reasons.items()}
+        answers.append(_answer(query, order, own, why, query_id=query_id))
     content = to_json({"model": scorer.digest, **({"explained_by": how} if explain else {}), "queries": answers})
-    return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features))
-
-
-def _parse(body: bytes) -> RankRequest:
-    try:
-        return RankRequest.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if fault["type"] == "json_invalid":
-        raise Refusal(400, "not_json", f"the body is not JSON: {fault['msg'].removeprefix('Invalid JSON: ')}")
-    field = ".".join(map(str, fault["loc"]))[:200]
-    if "id" in fault["loc"]:
-        # What follows are the kinds of id that were tried.
-        field = ".".join(map(str, fault["loc"][: fault["loc"].index("id") + 1]))
-        said = "must be a text of at most 256 characters or an integer of 64 bits"
-    else:
-        told = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}"
-        said = {"extra_forbidden": "is not known here", "missing": "is missing"}.get(fault["type"], f"is wrong: {told}")
-    raise Refusal(
-        422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field or None)
-    )
+    return RankResponse(content, len(queries), len(features), rules.unseen, outside(scorer, features), tuple(lists))
 
 
 def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
@@ -120,7 +115,7 @@ def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> N
     keys = 1
     for query in queries:
         keys += len(query.model_fields_set)
-        texts.append(str(query.id))
+        texts += [str(query.id), query.user_query or ""]
         for candidate in query.candidates:
             keys += len(candidate.model_fields_set)
             texts.append(str(candidate.id))
@@ -154,15 +149,18 @@ def _check_scores(scores: Floats, queries: Sequence[Query], offsets: np.ndarray)
     raise refusal(number, queries[number], row - int(offsets[number]), "no_score", fault)
 
 
-def _ordered(query: Query, scores: Floats, reasons: Mapping[int, Any]) -> dict[str, Any]:
-    """The candidates of a query, the best first, with the reasons that there are; ties keep their order."""
-    order = np.argsort(-scores, kind="stable")
-    named = {} if query.id is None else {"id": query.id}
+def _answer(
+    query: Query, order: list[int], scores: Floats, reasons: Mapping[int, Any], *, query_id: str | None
+) -> dict[str, Any]:
+    """The candidates of a query in their order, with the reasons that there are."""
+    named: dict[str, Any] = {} if query.id is None else {"id": query.id}
+    if query_id is not None:
+        named["query_id"] = query_id
     ranking: list[dict[str, Any]] = [
         {"index": index, "score": score}
         if (name := query.candidates[index].id) is None
         else {"index": index, "id": name, "score": score}
-        for index, score in zip(order.tolist(), scores[order].tolist(), strict=True)
+        for index, score in zip(order, scores[order].tolist(), strict=True)
     ]
     for each in ranking if reasons else ():
         if each["index"] in reasons:

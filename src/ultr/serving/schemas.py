@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, SkipValidation, StrictStr
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, SkipValidation, StrictStr
 
 from ultr.scoring import Card
 
@@ -44,6 +44,12 @@ class Query(Message):
     """Candidates that compete for the same places."""
 
     id: Id | None = None
+    user_query: Annotated[StrictStr, Field(min_length=1, max_length=1_000)] | None = Field(
+        default=None, description="What the user typed; without it the list is not logged."
+    )
+    shown: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="How many of the best the user gets to see; by default as the service was started."
+    )
     candidates: Annotated[list[Candidate], FailFast()]
 
 
@@ -51,6 +57,34 @@ class RankRequest(Message):
     """One query or several."""
 
     queries: Annotated[list[Query], FailFast()] = Field(min_length=1)
+
+
+class UserEvent(Message):
+    """Something that a user did with a document that was shown."""
+
+    query_id: Id = Field(description="The `query_id` of the answer.")
+    object_id: Id = Field(description="The id of the candidate.")
+    action_name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")] = Field(
+        description="Such as `click`, `add_to_cart` or `purchase`; impressions are written by the service itself."
+    )
+    timestamp: AwareDatetime | None = Field(default=None, description="ISO 8601 with its offset; by default now.")
+
+
+class EventsRequest(Message):
+    """One event or several."""
+
+    events: Annotated[list[UserEvent], FailFast()] = Field(min_length=1, max_length=1_000)
+
+
+class EventsAnswer(Message):
+    """How the events fit what was shown; all of them are logged, but those that are lost."""
+
+    joined: int = 0
+    duplicate: int = Field(default=0, description="The same action on the same document of the same query, again.")
+    late: int = Field(default=0, description="More than 30 minutes after the answer.")
+    not_shown: int = Field(default=0, description="On another document than those that were shown.")
+    unknown: int = Field(default=0, description="Of a query that was never answered, or too long ago.")
+    lost: int = Field(default=0, description="Those of them that the log has no room for at this moment.")
 
 
 class CandidateReasons(Message):
@@ -76,7 +110,12 @@ class RankedQuery(Message):
     """A query with its candidates, the best first."""
 
     id: Id | None = Field(default=None, description="As sent; left out if there was none.")
-    ranking: list[Ranked] = Field(description="The best first; ties in the order they were sent.")
+    query_id: str | None = Field(
+        default=None, description="What events refer to: the id as sent, or a new one. Left out if it is not logged."
+    )
+    ranking: list[Ranked] = Field(
+        description="The best first, but for a pair that exploration exchanged; ties in the order they were sent."
+    )
 
 
 class RankAnswer(Message):

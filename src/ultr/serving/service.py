@@ -14,6 +14,7 @@ from ultr.errors import ModelFileError
 from ultr.scoring import Scorer
 from ultr.serving import logs
 from ultr.serving.body import Bodies
+from ultr.serving.feedback import Feedback
 from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.ranking import RankResponse, rank
@@ -35,6 +36,16 @@ class Service:
         self.closing = False
         """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
+        self.feedback: Feedback | None = None
+        """The log of what was shown, if it is to be kept."""
+        if settings.log_to is not None:
+            self.feedback = Feedback(
+                settings.log_to,
+                most_bytes=int(settings.log_gigabytes * 1e9),
+                shown=settings.shown,
+                epsilon=settings.explore,
+                metrics=self.metrics,
+            )
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._begun: set[Future[Any]] = set()
@@ -55,7 +66,14 @@ class Service:
         scorer = self.slot.current.scorer
         run = RunOptions()
         work = self._pool.submit(
-            rank, body, scorer, limits=limits, missing=self.settings.missing, explain=explain, run=run
+            rank,
+            body,
+            scorer,
+            limits=limits,
+            missing=self.settings.missing,
+            explain=explain,
+            feedback=self.feedback,
+            run=run,
         )
         # The place is free when the thread is, even if nobody waits for it any more.
         work.add_done_callback(lambda _: self._places.release())
@@ -113,4 +131,5 @@ class Service:
         """Let go of the threads; False if some do not end."""
         for pool in (self._pool, self._loader):
             pool.shutdown(wait=False, cancel_futures=True)
-        return not wait(list(self._begun), timeout=_CLOSE_SECONDS).not_done
+        have_ended = not wait(list(self._begun), timeout=_CLOSE_SECONDS).not_done
+        return (self.feedback is None or self.feedback.close()) and have_ended

@@ -16,6 +16,7 @@ from ultr.serving.limits import RequestLimits
 TOKEN_VARIABLE = "ULTR_TOKEN"
 SHORTEST_TOKEN = 16
 MOST_THREADS = 1024
+LEAST_GIGABYTES = 0.01
 LOG_LEVELS = ("debug", "info", "warning")
 
 
@@ -43,6 +44,14 @@ class ServiceSettings:
     shutdown_seconds: float = 30.0
     """For requests that have begun, after the signal to stop."""
     log_level: str = "info"
+    log_to: Path | None = None
+    """Folder for what was shown and what users did with it; None keeps nothing."""
+    log_gigabytes: float = 10.0
+    """Size of that folder, beyond which the oldest files are removed."""
+    shown: int = 10
+    """Documents that a page shows, for queries that do not say."""
+    explore: float = 0.0
+    """The probability that an adjacent pair of the shown documents is exchanged."""
     limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:
@@ -55,6 +64,11 @@ class ServiceSettings:
         checks.not_negative("watch_seconds", self.watch_seconds)
         checks.not_negative("drain_seconds", self.drain_seconds)
         checks.positive("shutdown_seconds", self.shutdown_seconds)
+        if checks.positive("log_gigabytes", self.log_gigabytes) < LEAST_GIGABYTES:
+            raise OptionError(f"log_gigabytes must be at least {LEAST_GIGABYTES}, got {self.log_gigabytes}")
+        checks.integer("shown", self.shown, at_least=1)
+        if self.explore and self.log_to is None:
+            raise OptionError("--explore needs --log-to FOLDER: what is explored must be logged to be of use")
         token = self.token
         if token is not None and (
             len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token

@@ -12,10 +12,11 @@ from fastapi.openapi.utils import get_openapi
 from pydantic_core import to_json
 
 from ultr.scoring import Scorer
+from ultr.serving.events import MOST_BYTES
 from ultr.serving.features import LARGEST, FeatureRules
 from ultr.serving.ranking import rank
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import Problem, RankRequest
+from ultr.serving.schemas import EventsRequest, Problem, RankRequest
 from ultr.serving.settings import ServiceSettings
 from ultr.version import __version__
 
@@ -32,21 +33,30 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
     if settings.hosts is not None:
         everywhere |= {421: "The header Host has another name than those of this service."}
     protected = {401: "No token, or a wrong one."} if settings.token is not None else {}
-    rank = {
+    body = {
         400: "The body is not JSON.",
         408: f"The body took more than {limits.body_seconds:g} seconds to arrive.",
-        413: f"The body has more than {limits.body_bytes:,} bytes.",
         415: "Another type than application/json, or compressed.",
+        429: f"More than {limits.all_body_bytes:,} bytes at once; Retry-After says when to try again.",
+        503: "The service was stopped before the answer was ready.",
+    }
+    events = {
+        404: "The service was started without a folder for its log.",
+        413: f"The body has more than {MOST_BYTES:,} bytes.",
+        422: "JSON, but not events: the sentence names the field.",
+    }
+    rank = {
+        413: f"The body has more than {limits.body_bytes:,} bytes.",
         422: "JSON, but not a request that this model can answer: the sentence names the candidate and the feature. "
         f"Or more than {limits.queries:,} queries, {limits.candidates:,} candidates in a query or "
         f"{limits.all_candidates:,} candidates in all, or more values than they can have.",
         429: f"More than {limits.requests:,} requests or {limits.all_body_bytes:,} bytes at once, or no answer within "
         f"{limits.score_seconds:g} seconds; Retry-After says when to try again.",
-        503: "The service was stopped before the answer was ready.",
     }
     ready = {503: "The service is shutting down, or every thread works on a request that was given up."}
     by_route: dict[str, dict[int, str]] = {
-        "/rank": protected | rank | everywhere,
+        "/rank": protected | body | rank | everywhere,
+        "/events": protected | body | events | everywhere,
         "/model": protected | everywhere,
         "/health": everywhere,
         "/ready": ready | everywhere,
@@ -65,6 +75,12 @@ def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> di
     schemas = spec["components"]["schemas"]
     schemas.update(request.pop("$defs"))
     schemas["RankRequest"] = request
+    events = EventsRequest.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(events.pop("$defs"))
+    schemas["EventsRequest"] = events
+    example = {"events": [{"query_id": "a query", "object_id": "a", "action_name": "click"}]}
+    content = {"schema": {"$ref": "#/components/schemas/EventsRequest"}, "example": example}
+    spec["paths"]["/events"]["post"]["requestBody"] = {"required": True, "content": {"application/json": content}}
     limits = settings.limits
     request["properties"]["queries"]["maxItems"] = limits.queries
     schemas["Query"]["properties"]["candidates"]["maxItems"] = limits.candidates
@@ -78,7 +94,7 @@ def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> di
         operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
     if settings.token is not None:
         spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        for path in ("/rank", "/model", "/metrics"):
+        for path in ("/rank", "/events", "/model", "/metrics"):
             for each in spec["paths"][path].values():
                 each["security"] = [{"token": []}]
     return spec

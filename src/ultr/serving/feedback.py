@@ -1,0 +1,119 @@
+"""Lists that the service showed and what users did with them, kept for the next training."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from ultr.arrays import Floats
+from ultr.serving import logs
+from ultr.serving.exploration import exchange, swapped_pair
+from ultr.serving.hourly_files import HourlyFiles
+from ultr.serving.journal import Entry, Journal
+from ultr.serving.metrics import Metrics
+from ultr.serving.recent_queries import RecentQueries
+from ultr.serving.schemas import EventsAnswer, Query, UserEvent
+from ultr.serving.shown import Action, Shown
+
+
+class Feedback:
+    """Decides what a query is shown, and writes that down once it was answered."""
+
+    def __init__(self, folder: Path, *, most_bytes: int, shown: int, epsilon: float, metrics: Metrics) -> None:
+        self.shown = shown
+        """Documents of a page, for queries that do not say."""
+        self.epsilon = epsilon
+        self._metrics = metrics
+        self._secret = secrets.token_bytes(32)
+        self._recent = RecentQueries()
+        self._said: set[str] = set()
+        files = HourlyFiles(folder, most_bytes=most_bytes, removed=metrics.files_removed.inc)
+        self._journal = Journal(files, self._told)
+
+    def show(self, query: Query, order: list[int], scores: Floats, *, policy: str) -> tuple[Shown | None, list[int]]:
+        """A list as it is shown, explored or not, and its order; None for one that cannot be learned from."""
+        size = min(self.shown if query.shown is None else query.shown, len(order))
+        names = [query.candidates[index].id for index in order[:size]]
+        if missing := _missing(query, names):
+            self._leave_out(missing)
+            return None, order
+        at = datetime.now(UTC)
+        query_id = str(uuid4()) if query.id is None else str(query.id)
+        while True:
+            pair = swapped_pair(size, epsilon=self.epsilon, query_id=query_id, secret=self._secret)
+            base_ranks = exchange(list(range(size)), pair)
+            documents = tuple(str(names[rank]) for rank in base_ranks)
+            if self._recent.claim(query_id, documents, at):
+                break
+            # The client has used this id for another list, whose events must stay apart.
+            query_id = str(uuid4())
+        order = exchange(order, pair)
+        shown = Shown(
+            query_id=query_id,
+            user_query=str(query.user_query),
+            at=at,
+            policy=policy,
+            epsilon=self.epsilon,
+            candidates=len(order),
+            documents=documents,
+            scores=tuple(scores[order[:size]].tolist()),
+            base_ranks=tuple(base_ranks),
+        )
+        return shown, order
+
+    def keep(self, lists: Iterable[Shown]) -> None:
+        """Write lists down that are being answered, each id once."""
+        for shown in lists:
+            if self._recent.is_kept(shown.query_id):
+                self._metrics.shown.labels("repeated").inc()
+            elif self._journal.put(shown):
+                self._recent.keep(shown.query_id)
+                self._metrics.explored.inc(shown.is_explored)
+
+    def take(self, events: Iterable[UserEvent]) -> EventsAnswer:
+        """Write down what users did, and tell how it fits what was shown."""
+        told: Counter[str] = Counter()
+        for event in events:
+            query_id, document = str(event.query_id), str(event.object_id)
+            at = event.timestamp or datetime.now(UTC)
+            joined, rank = self._recent.join(query_id, document, event.action_name, at)
+            told[joined] += 1
+            self._metrics.events.labels(joined).inc()
+            told["lost"] += not self._journal.put(Action(query_id, document, event.action_name, at, rank))
+        return EventsAnswer(**told)
+
+    def close(self) -> bool:
+        """Write what waits; False if the disk holds that up."""
+        return self._journal.close()
+
+    def _told(self, entry: Entry, result: str) -> None:
+        if isinstance(entry, Shown):
+            self._metrics.shown.labels(result).inc()
+        elif result != "logged":
+            self._metrics.events_lost.labels(result).inc()
+        if result == "logged":
+            self._said.discard("disk")
+        else:
+            self._say(result)
+
+    def _leave_out(self, reason: str) -> None:
+        self._metrics.shown.labels(reason).inc()
+        self._say(reason)
+
+    def _say(self, reason: str) -> None:
+        """Tell once, not for every query, why something is missing in the log; the metrics count them."""
+        if reason not in self._said:
+            self._said.add(reason)
+            logs.write("not logged", level=logging.WARNING, reason=reason)
+
+
+def _missing(query: Query, names: Sequence[object]) -> str | None:
+    """The reason why a query cannot be learned from, one of those that the metrics know."""
+    if query.user_query is None:
+        return "no_user_query"
+    return "no_ids" if None in names else None

@@ -1,0 +1,173 @@
+"""The folder of a log: hourly files that appear when they are whole, the oldest of which give way."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ultr.errors import OptionError
+from ultr.locks import lock
+
+QUERIES, EVENTS = "ubi_queries", "ubi_events"
+_TABLES = (EVENTS, QUERIES)
+"""Events come first in all that is written: one without its query is left out by who reads, but a query without its
+events would be a list that nobody clicked."""
+_ENDING, _DRAFT = ".jsonl", ".part"
+_FILE = re.compile(
+    rf"\.?(?:{EVENTS}|{QUERIES})-(?P<key>\d{{4}}-\d\d-\d\dT\d\d-[0-9a-f]{{8}}-\d{{6,}})\.jsonl(?P<draft>\.part)?"
+)
+"""Names of the files of the service; others in the folder are left alone."""
+_PIECES = 8
+"""The files of an hour are ended early at this part of the bytes, so that what gives way is a part of them."""
+
+
+class HourlyFiles:
+    """Writes both tables into a draft each, which gets its name with the hour; killed, the next process names it."""
+
+    def __init__(self, folder: Path, *, most_bytes: int, removed: Callable[[], object] = lambda: None) -> None:
+        self.folder = folder
+        self.most_bytes = most_bytes
+        self._removed = removed
+        self._process, self._number = secrets.token_hex(4), 0
+        self._key = ""
+        self._drafts: dict[str, int] = {}
+        """Open files, by table."""
+        self._sizes: dict[str, int] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._recover()
+            (folder / f".{self._process}").touch()
+            (folder / f".{self._process}").unlink()
+        except OSError as error:
+            raise OptionError(f"cannot write to --log-to {folder}: {error.strerror}; give another folder") from error
+
+    def write(self, queries: bytes, events: bytes, *, now: datetime) -> None:
+        """Add lines to both tables, or to none of them: an `OSError`, such as of a full disk, leaves no piece."""
+        hour = _hour(now)
+        size = len(queries) + len(events)
+        if self._drafts and (not self._key.startswith(hour) or self._size + size > self.most_bytes // _PIECES):
+            self.finish()
+        if not self._drafts:
+            self._begin(hour)
+        before = dict(self._sizes)
+        try:
+            for table, lines in zip(_TABLES, (events, queries), strict=True):
+                _write_all(self._drafts[table], lines)
+                self._sizes[table] += len(lines)
+        except OSError:
+            for table, end in before.items():
+                os.ftruncate(self._drafts[table], end)
+            self._sizes = before
+            raise
+
+    def finish(self, *, unless_hour: datetime | None = None) -> None:
+        """Give the files their names, unless their hour is this one."""
+        if unless_hour is not None and self._key.startswith(_hour(unless_hour)):
+            return
+        drafts, self._drafts = self._drafts, {}
+        try:
+            for table, draft in drafts.items():
+                with suppress(OSError):
+                    os.fsync(draft)
+                _name(self._path(table, draft=True), self._path(table))
+        finally:
+            for draft in drafts.values():
+                os.close(draft)
+
+    @property
+    def _size(self) -> int:
+        return sum(self._sizes.values())
+
+    def _path(self, table: str, *, draft: bool = False) -> Path:
+        return self.folder / (f".{table}-{self._key}{_ENDING}{_DRAFT}" if draft else f"{table}-{self._key}{_ENDING}")
+
+    def _begin(self, hour: str) -> None:
+        self._make_room()
+        self._number += 1
+        self._key = f"{hour}-{self._process}-{self._number:06d}"
+        try:
+            for table in _TABLES:
+                self._drafts[table] = _open(self._path(table, draft=True))
+        except OSError:
+            # Empty ones, which the next process takes away.
+            for draft in self._drafts.values():
+                os.close(draft)
+            self._drafts = {}
+            raise
+        self._sizes = dict.fromkeys(_TABLES, 0)
+
+    def _make_room(self) -> None:
+        """Remove the oldest hours of all processes until another piece fits, both tables of an hour together."""
+        sizes: dict[str, int] = {}
+        held = 0
+        for path in self.folder.iterdir():
+            # Another process may name or remove a file in between.
+            with suppress(FileNotFoundError):
+                if found := _FILE.fullmatch(path.name):
+                    size = path.stat().st_size
+                    held += size
+                    if not found["draft"]:
+                        sizes[found["key"]] = sizes.get(found["key"], 0) + size
+        for key in sorted(sizes):
+            if held <= self.most_bytes - self.most_bytes // _PIECES:
+                return
+            # The queries go first, for the reason that they come last.
+            for table in reversed(_TABLES):
+                with suppress(FileNotFoundError):
+                    (self.folder / f"{table}-{key}{_ENDING}").unlink()
+                    self._removed()
+            held -= sizes[key]
+
+    def _recover(self) -> None:
+        """Name the drafts of processes that were killed, without a line that was cut off."""
+        for table in _TABLES:
+            for path in sorted(self.folder.glob(f".{table}-*{_ENDING}{_DRAFT}")):
+                with suppress(BlockingIOError, FileNotFoundError):
+                    draft = _open(path, new=False)
+                    try:
+                        _drop_cut_line(draft)
+                        _name(path, path.with_name(path.name.removeprefix(".").removesuffix(_DRAFT)))
+                    finally:
+                        os.close(draft)
+
+
+def _hour(now: datetime) -> str:
+    return f"{now.astimezone(UTC):%Y-%m-%dT%H}"
+
+
+def _open(path: Path, *, new: bool = True) -> int:
+    """An open file that a living process has locked."""
+    flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
+    locked = lock(path, flags)
+    return os.open(path, flags, 0o644) if locked is None else locked
+
+
+def _name(draft: Path, path: Path) -> None:
+    if draft.stat().st_size:
+        draft.rename(path)
+    else:
+        draft.unlink()
+
+
+def _write_all(file: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _drop_cut_line(file: int) -> None:
+    """Shorten a file to its last line break."""
+    end = os.fstat(file).st_size
+    while end:
+        start = max(0, end - 2**16)
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
+    os.ftruncate(file, end)

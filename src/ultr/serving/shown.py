@@ -1,0 +1,110 @@
+"""Lists that were shown and what users did with them, as lines of UBI 1.3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic_core import to_json
+
+from ultr.serving.exploration import NONE, SWAPS, placement_propensity
+
+IMPRESSION = "impression"
+_APPLICATION = "ultr"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A list as it was answered, down to the last document that is on the page."""
+
+    query_id: str
+    user_query: str
+    at: datetime
+    policy: str
+    """The digest of the model."""
+    epsilon: float
+    """The probability that a pair was exchanged; 0 without exploration."""
+    candidates: int
+    """Documents that were ranked, shown or not."""
+    documents: tuple[str, ...]
+    scores: tuple[float, ...]
+    base_ranks: tuple[int, ...]
+    """The rank of each document before exploration, from 0."""
+
+    @property
+    def is_explored(self) -> bool:
+        """True if a pair was exchanged."""
+        return any(rank != base for rank, base in enumerate(self.base_ranks))
+
+    def query_line(self) -> bytes:
+        """Its line of `ubi_queries`."""
+        ultr = {
+            "policy": self.policy,
+            "explore": SWAPS if self.epsilon else NONE,
+            "epsilon": self.epsilon,
+            "shown": len(self.documents),
+            "candidates": self.candidates,
+        }
+        return _line(
+            {
+                "application": _APPLICATION,
+                "query_id": self.query_id,
+                "user_query": self.user_query,
+                "timestamp": _written(self.at),
+                "query_response_hit_ids": self.documents,
+                "query_attributes": {"ultr": ultr},
+            }
+        )
+
+    def event_lines(self) -> Iterator[bytes]:
+        """Its impressions, lines of `ubi_events`: ordinals count from 1, and so does `base_rank`."""
+        size = len(self.documents)
+        for rank, (name, score, base) in enumerate(zip(self.documents, self.scores, self.base_ranks, strict=True)):
+            propensity = placement_propensity(base, rank, shown=size, epsilon=self.epsilon)
+            ultr = {"propensity": propensity, "score": score, "base_rank": base + 1}
+            yield _event(self.query_id, name, IMPRESSION, self.at, rank=rank, ultr=ultr)
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that a user did with a document."""
+
+    query_id: str
+    document: str
+    name: str
+    """Such as click, add_to_cart or purchase."""
+    at: datetime
+    rank: int | None
+    """Rank at which it was shown, from 0, if that is known."""
+
+    def event_line(self) -> bytes:
+        """Its line of `ubi_events`."""
+        return _event(self.query_id, self.document, self.name, self.at, rank=self.rank)
+
+
+def _event(
+    query_id: str, document: str, name: str, at: datetime, *, rank: int | None, ultr: dict[str, float] | None = None
+) -> bytes:
+    attributes: dict[str, object] = {"object": {"object_id": document}}
+    if rank is not None:
+        attributes["position"] = {"ordinal": rank + 1}
+    if ultr is not None:
+        attributes["ultr"] = ultr
+    return _line(
+        {
+            "application": _APPLICATION,
+            "action_name": name,
+            "query_id": query_id,
+            "timestamp": _written(at),
+            "event_attributes": attributes,
+        }
+    )
+
+
+def _line(content: dict[str, object]) -> bytes:
+    return to_json(content) + b"\n"
+
+
+def _written(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
