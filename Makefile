@@ -35,6 +35,7 @@ bench: $(WITH_PEERS)
 # Fuzzers for all that is read; two minutes unless MINUTES says otherwise.
 attack: $(STAMP)
 	$(BIN)/python -m benchmarks.attack $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m benchmarks.siege $(if $(MINUTES),--minutes $(MINUTES))
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ultr needs Python 3.11 or newer: make PYTHON=python3.11")'
