@@ -77,6 +77,7 @@ BENCHMARKS = (
     Benchmark("comparison", long=True),
     Benchmark("rank_test", ("position-based",), long=True),
     Benchmark("intervals", long=True),
+    Benchmark("never_worse", long=True),
     Benchmark("safe", long=True),
     Benchmark("head_queries", long=True),
 )

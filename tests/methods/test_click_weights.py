@@ -9,11 +9,11 @@ import pytest
 import torch
 from tests.relevance.documents import inputs_of
 
+from ultr.bias.position_weights import click_weights
 from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.losses import lambdarank_loss, softmax_cross_entropy
 from ultr.methods import Vectorization, load
-from ultr.methods.click_weights import click_weights
 from ultr.methods.factors import factors_of
 from ultr.methods.vector_offset import OffsetObjective
 from ultr.relevance import MLP

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
+from ultr.bias.position_weights import click_weights
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.scaling import FeatureScaling
@@ -71,7 +72,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     offsets = ragged.from_lengths(lengths)
     shuffled = generator(seed, "halves").permutation(len(queries))
     half = np.repeat(shuffled[np.searchsorted(queries, log.queries[lists])] % 2 == 0, lengths)
-    weighted = clicks * _weights(positions, impressions, clicks)[positions]
+    shown, clicked = (np.bincount(positions, values).astype(np.float64) for values in (impressions, clicks))
+    weighted = clicks * click_weights(shown, clicked, WEIGHT_POWER)[positions]
     levels = np.eye(int(positions.max()) + 1)[:, 1:][positions]
     raw = features @ _fit(features, offsets, clicks)
     apart = [features @ _fit(features, offsets, np.where(part, weighted, 0.0), levels) for part in (half, ~half)]
@@ -107,14 +109,6 @@ def _standardised(log: ClickLog, documents: Integers) -> Doubles:
     values -= values.mean(axis=0)
     values /= np.where(deviation > 0, deviation, 1.0)
     return np.clip(values, -WIDEST, WIDEST, out=values)
-
-
-def _weights(positions: Integers, impressions: Doubles, clicks: Doubles) -> Doubles:
-    """The weight of a click at each position, with the weight of all clicks kept."""
-    shown, clicked = np.bincount(positions, impressions), np.bincount(positions, clicks)
-    weights: Doubles = np.where(clicked > 0, clicked / np.maximum(shown, 1), 1.0) ** -WEIGHT_POWER
-    kept: Doubles = weights * clicked.sum() / (weights @ clicked)
-    return kept
 
 
 def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles | None = None) -> Doubles:

@@ -6,20 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ultr.arrays import Doubles
+from ultr.bias.position_weights import click_weights
 from ultr.train.lists import Batch, TrainingLists
-
-
-def click_weights(shown: Doubles, clicked: Doubles, power: float) -> Doubles:
-    """The weight of a click at each position, (its click rate)^-power times what keeps the weight of all clicks.
-
-    >>> click_weights(np.array([100.0, 100.0]), np.array([40.0, 10.0]), 1.0)
-    array([0.625, 2.5  ])
-    """
-    rates = np.where(clicked > 0, clicked / np.maximum(shown, 1), 1.0)
-    weights: Doubles = rates**-power
-    kept: Doubles = weights * (clicked.sum() / (weights @ clicked))
-    return kept
 
 
 class ClickWeights(nn.Module):
