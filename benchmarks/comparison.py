@@ -36,7 +36,7 @@ from ultr.evaluation.counterfactual import Valuation
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.halves import Halves
 from ultr.evaluation.placement import Ranking
-from ultr.evaluation.trial import Answer, Judge, Trial, Valued
+from ultr.evaluation.trial import Answer, Certainty, Trial, Valued
 from ultr.metrics import Interval
 from ultr.simulation.log import simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
@@ -129,7 +129,7 @@ class Case:
     swaps: ClickLog
     pair: tuple[int, int]
 
-    def answer(self, estimator: str, *, halves: bool, judge: Judge, seed: int) -> Answer:
+    def answer(self, estimator: str, *, halves: bool, judge: Certainty, seed: int) -> Answer:
         """The answer on whether B is better, by the checks and intervals of `ultr compare`."""
         a, b = (Column(number) for number in self.pair)
         theta = ResampledPropensities.of_log(self.swaps, estimator, samples=SAMPLES, seed=seed)
@@ -143,11 +143,11 @@ class Case:
 
     def before(self, *, seed: int) -> Answer:
         """The answer by all-pairs propensities, the same for all documents."""
-        return self.answer("all-pairs", halves=False, judge=Judge(), seed=seed)
+        return self.answer("all-pairs", halves=False, judge=Certainty(), seed=seed)
 
-    def after(self, judge: Judge | None = None, *, seed: int) -> Answer:
+    def after(self, judge: Certainty | None = None, *, seed: int) -> Answer:
         """The answer of today."""
-        return self.answer(EM, halves=True, judge=judge or Judge(), seed=seed)
+        return self.answer(EM, halves=True, judge=judge or Certainty(), seed=seed)
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def looking(setting: Setting, looks: int, repetitions: int) -> list[Measurement]
     model = click_model("position-based")
     pool, pairs = pool_of(model.positions)
     measurements = []
-    for judge in (Judge(), Judge(looks=looks)):
+    for judge in (Certainty(), Certainty(looks=looks)):
         named: dict[str, list[bool]] = {"gain": [], "tie": []}
         for pair, winners in named.items():
             for seed in range(repetitions):

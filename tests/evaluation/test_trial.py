@@ -10,7 +10,7 @@ from ultr.bias import ResampledPropensities
 from ultr.errors import OptionError
 from ultr.evaluation import Evidence, Valuation, compare
 from ultr.evaluation.placement import Ranking
-from ultr.evaluation.trial import Judge, Trial, Valued
+from ultr.evaluation.trial import Certainty, Trial, Valued
 from ultr.metrics import Interval
 
 
@@ -26,13 +26,13 @@ from ultr.metrics import Interval
 def test_a_winner_is_named_only_if_the_interval_leaves_0_out(
     low: float, high: float, verdict: str, winner: str | None
 ) -> None:
-    answer = Judge().answer(Interval((low + high) / 2, low, high), "B", "A", what="the lead", hint="; log more")
+    answer = Certainty().answer(Interval((low + high) / 2, low, high), "B", "A", what="the lead", hint="; log more")
     assert (answer.verdict, answer.winner) == (verdict, winner)
     assert answer.reason.endswith("which holds 0; log more") is (winner is None)
 
 
 def test_one_query_tells_nothing() -> None:
-    answer = Judge().answer(Interval(1.0, np.nan, np.nan), "B", "A", what="the lead")
+    answer = Certainty().answer(Interval(1.0, np.nan, np.nan), "B", "A", what="the lead")
     assert answer.verdict == "cannot tell"
     assert answer.reason == "the lead comes from one query, which tells nothing about others"
 

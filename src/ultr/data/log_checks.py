@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 Checked = TypeVar("Checked", bound="DataclassInstance")
-LARGEST_SUM = 2**53
-"""Whole numbers up to this are exact in double precision."""
+LARGEST_SUM = 2**60
+"""Sums of several such totals still fit into 64 bits."""
 
 
 def trusted(value: Checked, **changes: object) -> Checked:
@@ -88,7 +88,7 @@ def _check_texts(log: ClickLog) -> None:
 
 
 def _check_sums(log: ClickLog) -> None:
-    """Counts so large that sums of them overflow, or are no longer exact as floating-point numbers, are a mistake."""
+    """Counts so large that sums of them overflow are a mistake."""
     shown = sum(
         float(log.impressions[span.lists].astype(np.float64) @ span.lengths) for span in ragged.spans(log.offsets)
     )
@@ -98,7 +98,7 @@ def _check_sums(log: ClickLog) -> None:
     for name, total in sums.items():
         if total > LARGEST_SUM:
             raise DataError(
-                f"the log counts {total:.3g} {name} in all, and no sum above 2^53 is exact; look for a wrong number "
+                f"the log counts {total:.3g} {name} in all, which is more than sums can hold; look for a wrong number "
                 "among the impressions"
             )
 

@@ -29,7 +29,7 @@ from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
-from ultr.evaluation.trial import CANNOT_TELL, Answer, Judge, Known, Trial, Valued
+from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 
 AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
@@ -125,7 +125,7 @@ def compare(
         check_codes(ranker, log)
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
-    judge = Judge(level, looks)
+    judge = Certainty(level, looks)
     likelihoods = _likelihood_answers(rankers, log, judge, seed=seed)
     known: Known
     try:
@@ -193,7 +193,9 @@ def _beside_raw_clicks(
     return ranked, raw
 
 
-def _likelihood_answers(rankers: Mapping[str, Any], log: ClickLog, judge: Judge, *, seed: int) -> tuple[Answer, Answer]:
+def _likelihood_answers(
+    rankers: Mapping[str, Any], log: ClickLog, judge: Certainty, *, seed: int
+) -> tuple[Answer, Answer]:
     """Answers on who predicts the log's clicks better: clicks and skips one by one, and clicks among their lists."""
     fits = {}
     for name, ranker in rankers.items():

@@ -50,7 +50,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Certainty:
     """The certainty that is asked of an answer."""
 
     level: float = 0.95
@@ -90,7 +90,7 @@ class Trial:
     """Those of the valuation, with their resamples where there are some."""
     halves: Halves | None = None
     """The bias of two halves of the documents, for where one propensity for each position is not enough."""
-    judge: Judge = Judge()
+    judge: Certainty = Certainty()
     seed: int = 0
 
     def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:

@@ -18,7 +18,7 @@ from ultr.serving.journal import Entry, Journal
 from ultr.serving.metrics import Metrics
 from ultr.serving.recent_queries import RecentQueries
 from ultr.serving.schemas import EventsAnswer, Query, UserEvent
-from ultr.serving.shown import Action, Shown
+from ultr.serving.shown import Action, ShownList
 
 
 class Feedback:
@@ -35,7 +35,9 @@ class Feedback:
         files = HourlyFiles(folder, most_bytes=most_bytes, removed=metrics.files_removed.inc)
         self._journal = Journal(files, self._told)
 
-    def show(self, query: Query, order: list[int], scores: Floats, *, policy: str) -> tuple[Shown | None, list[int]]:
+    def show(
+        self, query: Query, order: list[int], scores: Floats, *, policy: str
+    ) -> tuple[ShownList | None, list[int]]:
         """A list as it is shown, explored or not, and its order; None for one that cannot be learned from."""
         size = min(self.shown if query.shown is None else query.shown, len(order))
         names = [query.candidates[index].id for index in order[:size]]
@@ -53,7 +55,7 @@ class Feedback:
             # The client has used this id for another list, whose events must stay apart.
             query_id = str(uuid4())
         order = exchange(order, pair)
-        shown = Shown(
+        shown = ShownList(
             query_id=query_id,
             user_query=str(query.user_query),
             at=at,
@@ -66,7 +68,7 @@ class Feedback:
         )
         return shown, order
 
-    def keep(self, lists: Iterable[Shown]) -> None:
+    def keep(self, lists: Iterable[ShownList]) -> None:
         """Write lists down that are being answered, each id once."""
         for shown in lists:
             if self._recent.is_kept(shown.query_id):
@@ -92,7 +94,7 @@ class Feedback:
         return self._journal.close()
 
     def _told(self, entry: Entry, result: str) -> None:
-        if isinstance(entry, Shown):
+        if isinstance(entry, ShownList):
             self._metrics.shown.labels(result).inc()
         elif result != "logged":
             self._metrics.events_lost.labels(result).inc()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
 from ultr.serving.hourly_files import HourlyFiles
-from ultr.serving.shown import Action, Shown
+from ultr.serving.shown import Action, ShownList
 
 FLUSH_SECONDS = 1.0
 """At most so much of what was answered is lost by a process that is killed."""
@@ -16,7 +16,7 @@ MOST_WAITING = 100_000
 _CHUNK_BYTES = 2**20
 _CLOSE_SECONDS = 5.0
 
-Entry = Shown | Action
+Entry = ShownList | Action
 Told = Callable[[Entry, str], object]
 """Is called for each entry with `logged`, `queue` or `disk`, as it was written or lost."""
 
@@ -91,7 +91,7 @@ class Journal:
 
 
 def _weight(entry: Entry) -> int:
-    return 1 + len(entry.documents) if isinstance(entry, Shown) else 1
+    return 1 + len(entry.documents) if isinstance(entry, ShownList) else 1
 
 
 def _chunks(entries: Sequence[Entry]) -> Iterator[list[tuple[Entry, bytes, bytes]]]:
@@ -99,7 +99,7 @@ def _chunks(entries: Sequence[Entry]) -> Iterator[list[tuple[Entry, bytes, bytes
     chunk: list[tuple[Entry, bytes, bytes]] = []
     size = 0
     for entry in entries:
-        if isinstance(entry, Shown):
+        if isinstance(entry, ShownList):
             query, events = entry.query_line(), b"".join(entry.event_lines())
         else:
             query, events = b"", entry.event_line()

@@ -20,7 +20,7 @@ from ultr.serving.parsing import parse
 from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
-from ultr.serving.shown import Shown
+from ultr.serving.shown import ShownList
 
 if TYPE_CHECKING:
     from onnxruntime import RunOptions
@@ -37,7 +37,7 @@ class RankResponse:
     """Values of categorical features that were never seen in training."""
     outside: int
     """Other values that training did not have."""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownList, ...] = ()
     """The lists to be logged once they are answered."""
 
 
@@ -65,7 +65,7 @@ def rank(
     _check_scores(scores, queries, offsets)
     how, reasons = explained(scorer, features, offsets) if explain else ("", {})
     answers: list[dict[str, Any]] = []
-    lists: list[Shown] = []
+    lists: list[ShownList] = []
     for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False):
         own = scores[start:end]
         # Ties keep the order in which they were sent.

@@ -22,7 +22,7 @@ JOINED: tuple[Joined, ...] = ("joined", "duplicate", "late", "not_shown", "unkno
 
 
 @dataclass(slots=True)
-class _Query:
+class _Answered:
     documents: tuple[str, ...]
     at: datetime
     is_kept: bool = False
@@ -35,7 +35,7 @@ class RecentQueries:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
-        self._queries: OrderedDict[str, _Query] = OrderedDict()
+        self._queries: OrderedDict[str, _Answered] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -45,7 +45,7 @@ class RecentQueries:
             known = self._queries.get(query_id)
             if known is not None:
                 return known.documents == documents
-            self._queries[query_id] = _Query(documents, at)
+            self._queries[query_id] = _Answered(documents, at)
             self._bytes += _size(documents)
             while self._bytes > self._most:
                 _, oldest = self._queries.popitem(last=False)

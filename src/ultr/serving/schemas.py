@@ -40,6 +40,11 @@ class Candidate(Message):
     )
 
 
+def _whole(value: object) -> object:
+    """A whole number that was written as 3.0, which JSON takes for the same, as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Query(Message):
     """Candidates that compete for the same places."""
 
@@ -47,7 +52,7 @@ class Query(Message):
     user_query: Annotated[StrictStr, Field(min_length=1, max_length=1_000)] | None = Field(
         default=None, description="What the user typed; without it the list is not logged."
     )
-    shown: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+    shown: Annotated[int, Field(strict=True, ge=1), BeforeValidator(_whole)] | None = Field(
         default=None, description="How many of the best the user gets to see; by default as the service was started."
     )
     candidates: Annotated[list[Candidate], FailFast()]

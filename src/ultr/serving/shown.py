@@ -15,7 +15,7 @@ _APPLICATION = "ultr"
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownList:
     """A list as it was answered, down to the last document that is on the page."""
 
     query_id: str
