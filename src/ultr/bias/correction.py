@@ -1,4 +1,4 @@
-"""What debiasing would change in a ranking by raw clicks, and how much of that is more than noise.
+"""The correction that debiasing makes to a ranking by raw clicks, and the share of it that is more than noise.
 
 Linear rankers are fitted in a moment: one on raw clicks, and one for each half of the queries on clicks whose position
 is accounted for. What the halves agree on beside raw clicks is what debiasing has to offer, whatever model learns it.
@@ -31,7 +31,7 @@ STEPS, NEAR = 20, 1e-4
 
 @dataclass(frozen=True)
 class Correction:
-    """How far debiased clicks are from raw ones, as far as that is reliable."""
+    """The distance of debiased clicks from raw ones, as far as it is reliable."""
 
     agreement: float
     """Correlation of the two halves of the queries, debiased apart, in what raw clicks do not say."""

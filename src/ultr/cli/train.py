@@ -219,7 +219,7 @@ def _print_candidates(ranker: Ranker) -> None:
 
 
 def _print_shrinkage(ranker: Ranker) -> None:
-    """How much of the correction by debiased clicks is kept, and why."""
+    """The share of the correction by debiased clicks that is kept, and the reason."""
     choices = ranker.choices
     if "kept" in choices:
         output.echo(

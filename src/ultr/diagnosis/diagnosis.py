@@ -54,7 +54,7 @@ class Diagnosis:
 
     @property
     def headline(self) -> str:
-        """Whether the log can be debiased, and how, and whether that will pay."""
+        """A verdict in two sentences: can the log be debiased and how, and will it pay."""
         found = {finding.name: finding.verdict for finding in self.findings}
         if found["volume"] is Verdict.BAD:
             return "This log cannot be learned from as it is."

@@ -1,4 +1,4 @@
-"""What debiasing has to offer, before anything is trained."""
+"""The gain to expect from debiasing, before anything is trained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ultr.errors import DataError
 LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
 NOISY = 0.3
-"""What debiasing changes is mostly noise if less than this share of it is reliable."""
+"""Below this reliability, changes by debiasing are mostly noise."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How much of a correction of raw clicks to keep: as much as two halves of the queries agree on."""
+"""The share of a correction of raw clicks to keep: as much as two halves of the queries agree on."""
 
 from __future__ import annotations
 

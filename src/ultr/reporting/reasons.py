@@ -22,7 +22,7 @@ class Reasons:
     """Why a model ranks the documents of a list as it does."""
 
     explanation: Explanation | None
-    """Of the whole list; None for a safe ranker, whose order no sum over features explains."""
+    """Explanation of the whole list; None for a safe ranker, whose order no sum over features explains."""
     documents: int
 
     @classmethod
