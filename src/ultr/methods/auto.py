@@ -149,7 +149,7 @@ class Auto(Estimator[AutoObjective]):
     name: ClassVar[str] = "auto"
     without: ClassVar[tuple[str, ...]] = ("value",)
 
-    dimension: int = Vectorization.dimension  # type: ignore[assignment]
+    dimension: int = 3
     """Length d of relevance and observation embeddings of the debiased fits."""
     weight_power: float = 0.5
     """In the debiased fits a click counts (click rate of its position)^-weight_power, with the weight of all kept."""
