@@ -53,7 +53,7 @@ class ResampledPropensities:
     groups: Integers
     """[query ids of the log], the group of each."""
     linked: Mask
-    """Of all draws that were tried, which are here; the queries of the others did not link all positions."""
+    """True for each draw that was kept; the queries of the others did not link all positions."""
 
     @property
     def failed(self) -> float:

@@ -19,7 +19,7 @@ _NAMED = 5
 
 
 class Flag(IntEnum):
-    """How a value differs from those of the training documents."""
+    """Difference of a value from those of the training documents."""
 
     INSIDE = 0
     BELOW = 1
@@ -59,7 +59,7 @@ class TrainingRange:
         return flags
 
     def remarks(self, flags: Flags, features: Floats) -> list[str]:
-        """What is unusual about one candidate, from its flags and features [features].
+        """The unusual values of one candidate, from its flags and features [features].
 
         >>> seen = TrainingRange(("age", "price"), np.zeros(2), np.ones(2), np.array([False, False]), {})
         >>> candidate = np.array([np.nan, 7.5])

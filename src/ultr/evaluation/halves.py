@@ -88,7 +88,7 @@ class Halves:
         return low[high], high[low]
 
     def separation(self, clicks: Doubles) -> float:
-        """How many standard errors apart the click rates of the halves are, positions weighted by their clicks."""
+        """Distance of the halves' click rates in standard errors, positions weighted by their clicks."""
         high, low = self.common
         draws = np.log(self.high.draws[high] / self.low.draws[low]) @ clicks
         return float(np.log(self.high.rates / self.low.rates) @ clicks / draws.std())

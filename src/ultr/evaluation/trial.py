@@ -55,7 +55,7 @@ class Certainty:
 
     level: float = 0.95
     looks: int = 1
-    """How often the log is looked at in all while it grows; see `ultr.metrics.looks`."""
+    """Number of looks at the log while it grows; see `ultr.metrics.looks`."""
 
     @property
     def interval_name(self) -> str:

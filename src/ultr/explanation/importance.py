@@ -32,7 +32,7 @@ class Importance:
     """The loss when the values of each feature are exchanged between the documents of a list."""
 
     measure: str
-    """What is lost."""
+    """Measure of the loss, such as nDCG@10."""
     queries: int
     losses: dict[str, Interval]
     """By feature, the largest first: mean and 95 % interval over queries."""

@@ -89,7 +89,7 @@ def _shown(value: Any) -> Any:
 
 
 def _policy(template: str) -> str:
-    """What a browser lets a page do: run its own script, by its hash, and ask for nothing outside."""
+    """The policy for browsers: a page may run its own script, by its hash, and ask for nothing outside."""
     script = template.partition("<script>")[2].partition("</script>")[0]
     own = b64encode(sha256(script.encode()).digest()).decode()
     return (

@@ -43,7 +43,7 @@ class Explanation:
     allowed: Doubles
     """[explained], the largest gap of an explanation that counts as complete."""
     note: str = ""
-    """What is held fixed, if anything is."""
+    """A note on what is held fixed; empty if nothing is."""
 
     @property
     def gaps(self) -> Doubles:

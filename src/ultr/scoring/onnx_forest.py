@@ -18,7 +18,7 @@ _GRAPH, _NODE, _KIND, _ATTRIBUTE = 7, 1, 4, 5
 _NAME, _FLOATS, _INTEGERS, _STRINGS = 1, 7, 8, 9
 """Those of an attribute: its name and its values, of one of three types."""
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
-"""How a value is written: a number of any length, eight bytes, so many bytes, four bytes."""
+"""Wire types, the ways to write a value: a number of any length, eight bytes, so many bytes, four bytes."""
 
 
 def forest_in(content: bytes) -> Forest | None:

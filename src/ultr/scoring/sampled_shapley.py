@@ -52,7 +52,7 @@ def sampled_shapley(
 
 
 def _changes(score: Callable[[Floats], Floats | Doubles], document: Floats, others: Floats, keys: Doubles) -> Doubles:
-    """What each feature changes when it goes over from another document, [others, orders, features].
+    """Change of the score by each feature when it goes over from another document, [others, orders, features].
 
     The orders are those of the random keys [others, orders, features].
     """

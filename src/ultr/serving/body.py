@@ -16,7 +16,7 @@ SMALL = 64 * 2**10
 
 
 class _Arrival:
-    """What has arrived of a body."""
+    """The bytes of a body that have arrived."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []

@@ -35,7 +35,7 @@ def _is_too_much(text: bytes, limits: RequestLimits, features: int) -> bool:
 
 
 def _outside_of_texts(body: bytes) -> bytes:
-    """What is not between quotes; behind the first fault in the JSON, where a parser stops, it may be anything."""
+    """Bytes outside of quotes; behind the first fault in the JSON, where a parser stops, it may be anything."""
     bare = np.frombuffer(body.replace(rb"\\", b"").replace(rb"\"", b""), dtype=np.uint8)
     is_inside = np.logical_xor.accumulate(bare == ord('"'))
     return bare[~is_inside].tobytes()

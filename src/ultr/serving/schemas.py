@@ -82,7 +82,7 @@ class EventsRequest(Message):
 
 
 class EventsAnswer(Message):
-    """How the events fit what was shown; all of them are logged, but those that are lost."""
+    """Counts of events by how they fit what was shown; all of them are logged, but those that are lost."""
 
     joined: int = 0
     duplicate: int = Field(default=0, description="The same action on the same document of the same query, again.")
@@ -93,7 +93,7 @@ class EventsAnswer(Message):
 
 
 class CandidateReasons(Message):
-    """What moved a candidate against the mean score of its query."""
+    """The features that moved a candidate against the mean score of its query."""
 
     mean_score: float = Field(description="The mean score of the candidates of the query.")
     contributions: dict[str, float] = Field(description="By feature; they add up to the score less the mean score.")
