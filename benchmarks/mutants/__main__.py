@@ -18,19 +18,22 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import Any
 
 from benchmarks.measurement import Measurement, write
 from benchmarks.mutants.mutant import Mutant, mutants
-from benchmarks.mutants.trial import Suite, Tree, import_libraries
+from benchmarks.mutants.trial import Attempt, Suite, Tree, import_libraries
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 PACKAGES = ("bias", "diagnosis", "evaluation", "metrics", "reporting")
 GOAL = 0.9
+START, SLOWER = 30.0, 5.0
+"""Seconds that a run may take beside its tests, and times as long as these took before; then it does not end."""
 Key = tuple[str, str, str]
 """File, scope and change, which a mutant keeps while lines move."""
 
@@ -86,19 +89,38 @@ def as_listed(tried: Sequence[Tried]) -> str:
     return "\n".join(lines)
 
 
-def attempt(tree: Tree, suite: Suite, chosen: Sequence[tuple[str, Mutant]], options: argparse.Namespace) -> list[Tried]:
+def try_all(tree: Tree, package: str, chosen: Sequence[tuple[str, Mutant]], options: argparse.Namespace) -> list[Tried]:
     """Try mutants in turn until the time is over."""
-    start, tried = monotonic(), list[Tried]()
-    for file, mutant in chosen:
-        if monotonic() > start + options.seconds:
-            break
+
+    def attempt(number: int, suite: Suite, run: Attempt) -> Tried:
+        file, mutant = chosen[number]
         tests = suite.tests_of(file, mutant, most_seconds=options.limit)
-        seconds = sum(suite.seconds[name] for name in tests)
-        killed = bool(tests) and tree.kills(file, mutant, tests, seconds=seconds)
-        tried.append(Tried(file, mutant, killed, len(tests)))
-        if not killed:
-            print(tried[-1], flush=True)
-    return tried
+        seconds = START + SLOWER * sum(suite.seconds[name] for name in tests)
+        tried = Tried(file, mutant, bool(tests) and run(file, mutant, tests, seconds), len(tests))
+        if not tried.killed:
+            print(tried, flush=True)
+        return tried
+
+    def work(suite: Suite, run: Attempt) -> Any:
+        """Those that are at work in calls; others wait for a process that has imported nothing."""
+        tests = f"{len(suite.seconds)} tests, {sum(suite.seconds.values()):.0f} s"
+        print(f"\n== {package}: {len(chosen)} mutants, {tests}", flush=True)
+        start, done = monotonic(), dict[int, tuple[bool, int]]()
+        for number, (_, mutant) in enumerate(chosen):
+            if monotonic() > start + options.seconds:
+                return [asdict(suite), number, done]
+            if not mutant.at_import:
+                tried = attempt(number, suite, run)
+                done[number] = tried.killed, tried.tests
+        return [asdict(suite), len(chosen), done]
+
+    found, reached, done = tree.collected(package, work)
+    lines = {file: {int(line): names for line, names in by.items()} for file, by in found["lines"].items()}
+    suite = Suite(found["seconds"], lines)
+    return [
+        Tried(*chosen[number], *done[str(number)]) if str(number) in done else attempt(number, suite, tree.imported)
+        for number in range(reached)
+    ]
 
 
 def table(package: str, tried: Sequence[Tried], every: Sequence[tuple[str, Mutant]]) -> list[Measurement]:
@@ -155,11 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 and (wanted is None or is_in(key(file, mutant), wanted))
                 and (not options.files or any(part in file for part in options.files))
             ]
-            suite = tree.suite(package)
-            tests = f"{len(suite.seconds)} tests, {sum(suite.seconds.values()):.0f} s"
-            print(f"\n== {package}: {len(every)} mutants, {tests}", flush=True)
-            order = Random(options.seed).sample(every, len(every))
-            tried = attempt(tree, suite, order, options)
+            tried = try_all(tree, package, Random(options.seed).sample(every, len(every)), options)
             alive += [each for each in tried if not each.killed]
             measurements += table(package, tried, every)
     if options.survivors:

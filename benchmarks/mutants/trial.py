@@ -1,6 +1,7 @@
 """The tests of a package, run on a copy of the tree with one file changed at a time.
 
-Each run is a fork of this process, which has the large libraries imported already and nothing of `ultr`.
+Each run is a fork of a process that has collected the tests already. Where a mutant is at work at import, it is a fork
+of one that has imported the large libraries and nothing of `ultr`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import coverage
@@ -28,11 +30,7 @@ from benchmarks.mutants.mutant import Mutant, mutated
 LIBRARIES = ("hypothesis.extra.numpy", "scipy.stats", "sklearn.linear_model", "matplotlib.figure", "pandas", "torch")
 """Imported once, before any fork, as far as they are there."""
 COPIED = ("src", "tests", "benchmarks", "pyproject.toml")
-START = 30.0
-"""Seconds that a run may take beside its tests, to import and collect."""
-SLOWER = 5.0
-"""A run may take so many times as long as its tests took before; then it counts as one that does not end."""
-PASSED, NO_TESTS = 0, 5
+PASSED = 0
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,10 @@ class Suite:
         return self.seconds[name], name
 
 
+Attempt = Callable[[str, Mutant, Sequence[str], float], bool]
+"""True if one of some tests fails on a mutant of a file, or if they do not end in so many seconds."""
+
+
 @dataclass(frozen=True)
 class Tree:
     """A copy of the source and the tests, in a folder of its own."""
@@ -84,16 +86,42 @@ class Tree:
                 shutil.copy2(source, folder / name)
         return cls(folder)
 
-    def suite(self, package: str) -> Suite:
-        """Run the tests and examples of a package with the lines that each of them runs."""
+    def collected(self, package: str, work: Callable[[Suite, Attempt], Any]) -> Any:
+        """Run the tests of a package once, then some work with them in a process that has collected them already.
+
+        In that process a mutant is its functions with other code, which takes a fraction of the time of an import.
+        """
+        result = self.folder / "result.json"
+        out = os.dup(sys.stdout.fileno())
+
+        def loop(session: Any) -> None:
+            with os.fdopen(out, "w") as stream, redirect_stdout(stream):
+                suite = self._suite(session, package)
+
+                def attempt(file: str, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
+                    code = _forked(lambda: self._swapped(file, mutant, session, tests), seconds=seconds)
+                    return code != PASSED
+
+                result.write_text(json.dumps(work(suite, attempt)))
+
+        places = [place for place in (f"tests/{package}", f"src/ultr/{package}") if (self.folder / place).is_dir()]
+        _forked(lambda: self._pytest(places, _Instead(loop)), seconds=10**6)
+        if not result.is_file():
+            sys.exit(f"the tests of {package} cannot be run, or fail before anything is changed")
+        found = json.loads(result.read_text())
+        result.unlink()
+        return found
+
+    def _suite(self, session: Any, package: str) -> Suite:
+        """Run all tests that were collected, with the lines that each of them runs."""
         report = self.folder / "suite.json"
-        places = [f"tests/{package}", f"src/ultr/{package}"]
 
         def run() -> int:
             tracer = coverage.Coverage(data_file=None, include=[f"*/src/ultr/{package}/*"], config_file=False)
             timer = _Timer(tracer)
+            session.config.pluginmanager.register(timer)
             tracer.start()
-            code = pytest.main([*_options(self.folder), *places], plugins=[timer])
+            failed = _run(session, session.items)
             tracer.stop()
             data = tracer.get_data()
             lines = {
@@ -102,59 +130,104 @@ class Tree:
                 }
                 for file in data.measured_files()
             }
-            report.write_text(json.dumps({"seconds": timer.seconds, "failed": timer.failed, "lines": lines}))
-            return int(code)
+            report.write_text(json.dumps([timer.seconds, lines]))
+            return failed
 
-        _forked(lambda: self._at_home(run, write_bytecode=True), seconds=3600.0)
-        if not report.is_file():
-            sys.exit(f"the tests of {package} cannot be run")
-        found = json.loads(report.read_text())
-        report.unlink()
-        if found["failed"]:
-            sys.exit(f"the tests of {package} fail before anything is changed, first {found['failed'][0]}")
-        lines = {file: {int(line): names for line, names in by.items()} for file, by in found["lines"].items()}
-        return Suite(found["seconds"], lines)
+        if _forked(run, seconds=3600.0) != PASSED:
+            sys.exit(f"the tests of {package} fail before anything is changed")
+        seconds, lines = json.loads(report.read_text())
+        return Suite(seconds, {file: {int(line): names for line, names in by.items()} for file, by in lines.items()})
 
-    def kills(self, file: str, mutant: Mutant, tests: Sequence[str], *, seconds: float) -> bool:
-        """Run these tests, in this order, on the mutant: True if one fails or they do not end."""
+    def _swapped(self, file: str, mutant: Mutant, session: Any, tests: Sequence[str]) -> int:
+        """Give the functions of a file the code of a mutant, and run some tests in this order."""
+        name = ".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__")
+        module = importlib.import_module(name)
+        source = mutated((self.folder / file).read_text(encoding="utf-8"), mutant.number)
+        other = {"__name__": name, "__package__": module.__package__, "__file__": module.__file__}
+        exec(compile(source, str(module.__file__), "exec"), other)
+        swap_code(vars(module), other, str(module.__file__))
+        items = {item.nodeid: item for item in session.items}
+        return _run(session, [items[test] for test in tests])
+
+    def imported(self, file: str, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
+        """Attempt a mutant that is at work when its file is imported, so that all must be imported anew."""
         path = self.folder / file
         original, times = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(mutated(original, mutant.number), encoding="utf-8")
-        # No compiled file may pass for that of the mutant: its time differs from that of any other.
-        os.utime(path, ns=(times.st_atime_ns, time.time_ns() + 10**10))
+        # No compiled file may pass for that of another mutant: each has a second of its own.
+        os.utime(path, (times.st_atime, times.st_mtime + 1 + mutant.number))
         files = list(dict.fromkeys(map(_file, tests)))
+
+        def loop(session: Any) -> None:
+            sys.dont_write_bytecode = True
+            items = {item.nodeid: item for item in session.items}
+            os._exit(_run(session, [items[test] for test in tests]))
+
         try:
-            code = _forked(
-                lambda: self._at_home(
-                    lambda: int(pytest.main(["-x", *_options(self.folder), *files], plugins=[_Chosen(tests)]))
-                ),
-                seconds=START + SLOWER * seconds,
-            )
+            code = _forked(lambda: self._pytest(files, _Instead(loop)), seconds=seconds)
         finally:
             path.write_text(original, encoding="utf-8")
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        return code not in {PASSED, NO_TESTS}
+        return code != PASSED
 
-    def _at_home(self, run: Callable[[], int], *, write_bytecode: bool = False) -> int:
-        """Run something with this tree in the place of the one that is installed."""
-        sys.dont_write_bytecode = not write_bytecode
+    def _pytest(self, places: Sequence[str], plugin: object) -> int:
+        """Collect tests of this tree in the place of the one that is installed."""
         os.chdir(self.folder)
         paths = [str(self.folder / "src"), str(self.folder)]
         sys.path[:0] = paths
-        # The same examples on every run, however slow the machine is.
-        settings.register_profile(
-            "mutants", derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck]
-        )
-        settings.load_profile("mutants")
         os.environ.update(PYTHONPATH=os.pathsep.join(paths), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-        return run()
+        # The same examples on every run, however slow the machine is.
+        patient = settings(derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck])
+        settings.register_profile("mutants", patient)
+        settings.load_profile("mutants")
+        options = ["-q", "-s", "-p", "no:cacheprovider", f"--rootdir={self.folder}"]
+        return int(pytest.main([*options, f"--basetemp={self.folder / 'temporary'}", *places], plugins=[plugin]))
+
+
+def swap_code(here: Mapping[str, Any], there: Mapping[str, Any], file: str) -> None:
+    """Give the functions and methods of a file the code that they have in another version of it."""
+    for name, value in here.items():
+        if isinstance(value, type) and value.__module__ == there.get("__name__", there.get("__module__")):
+            swap_code(vars(value), vars(there[name]), file)
+            continue
+        for one, other in zip(_functions(value), _functions(there.get(name)), strict=False):
+            if one.__code__.co_filename == file:
+                one.__code__, one.__defaults__ = other.__code__, other.__defaults__
+                one.__kwdefaults__ = other.__kwdefaults__
+
+
+def _functions(value: Any) -> list[FunctionType]:
+    """The functions behind a name: itself, or that of a method, a property or a cache."""
+    parts = [value, *(getattr(value, name, None) for name in ("__func__", "fget", "func", "__wrapped__"))]
+    return [part for part in parts if isinstance(part, FunctionType)]
+
+
+def _run(session: Any, items: Sequence[Any]) -> int:
+    """Run tests in this order to the first that fails: 0 if none does."""
+    for item, following in zip(items, [*items[1:], None], strict=False):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return PASSED
+
+
+class _Instead:
+    """Does something else in the place of running the tests that were collected."""
+
+    def __init__(self, loop: Callable[[Any], None]) -> None:
+        self.loop = loop
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self.loop(session)
+        return True
 
 
 class _Timer:
     """Tells the tracer which test runs, and keeps how long each took."""
 
     def __init__(self, tracer: coverage.Coverage) -> None:
-        self.tracer, self.seconds, self.failed = tracer, dict[str, float](), list[str]()
+        self.tracer, self.seconds = tracer, dict[str, float]()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.tracer.switch_context(nodeid)
@@ -164,21 +237,6 @@ class _Timer:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-        if report.failed:
-            self.failed.append(report.nodeid)
-
-
-class _Chosen:
-    """Runs some tests in a given order, and no others."""
-
-    def __init__(self, tests: Sequence[str]) -> None:
-        self.places = {name: place for place, name in enumerate(tests)}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid]
-        )
 
 
 def import_libraries() -> None:
@@ -187,10 +245,6 @@ def import_libraries() -> None:
     for name in LIBRARIES:
         with suppress(ImportError):
             importlib.import_module(name)
-
-
-def _options(folder: Path) -> list[str]:
-    return ["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", f"--basetemp={folder / 'temporary'}"]
 
 
 def _file(test: str) -> str:
