@@ -11,8 +11,8 @@ from ultr.bias.correction import Correction
 from ultr.clicks.registry import click_model
 from ultr.datasets.letor_like import letor_like
 from ultr.diagnosis import diagnose
-from ultr.diagnosis.finding import Verdict
 from ultr.diagnosis.gain import CLEAR, LITTLE, NOISY, Gain
+from ultr.pages import Verdict
 from ultr.simulation.log import simulate
 
 
@@ -36,9 +36,9 @@ def test_the_headline_follows_the_share_that_is_new(new: float, said: str) -> No
 
 
 def test_little_that_is_new_is_noise_or_known() -> None:
-    noise = _gain(reliable=NOISY - 0.01, known=0.9).finding()
-    known = _gain(reliable=NOISY + 0.01, known=0.9).finding()
-    same = _gain(reliable=0.0, known=0.99).finding()
+    noise = _gain(reliable=NOISY - 0.01, known=0.9).section()
+    known = _gain(reliable=NOISY + 0.01, known=0.9).section()
+    same = _gain(reliable=0.0, known=0.99).section()
     assert noise.verdict is known.verdict is same.verdict is Verdict.CAREFUL
     assert "rank nearly as debiased ones do" in same.answer
     assert "mostly noise" in noise.answer
@@ -48,7 +48,7 @@ def test_little_that_is_new_is_noise_or_known() -> None:
 
 
 def test_what_pays_is_good_and_needs_no_advice() -> None:
-    finding = _gain(reliable=0.9, known=0.5).finding()
+    finding = _gain(reliable=0.9, known=0.5).section()
     assert finding.verdict is Verdict.GOOD
     assert not finding.advice
     assert "68% is more than noise" in finding.answer
@@ -58,7 +58,7 @@ def test_what_pays_is_good_and_needs_no_advice() -> None:
 def test_where_it_is_not_known_the_headline_is_silent() -> None:
     gain = Gain(None, "the log has no features")
     assert gain.headline == ""
-    assert gain.finding().verdict is Verdict.UNKNOWN
+    assert gain.section().verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.02, "Debiasing should pay."), (1.0, "Debiasing will hardly pay.")])

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
-
-if TYPE_CHECKING:
-    from ultr.evaluation.comparison import Comparison
-    from ultr.evaluation.trial import Answer
-
-EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
-"""Fields of a value that say how much evidence it rests on."""
 
 
 def compare(
@@ -99,63 +91,8 @@ def compare(
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
         about = {"log": str(log), "a": names[0], "b": names[1], "looks": looks}
-        output.print_json(about | _content(comparison) | moved)
+        output.print_json(about | comparison.as_json() | moved)
         return
-    _print(comparison, names=names, looks=looks)
+    output.print_section(comparison.section())
     for name, shift in shifts.items():
         output.echo(shift.sentence(name, AS_SHOWN))
-
-
-def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> None:
-    from ultr.evaluation.comparison import QUESTIONS
-
-    a, b = names
-    output.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
-    for sentence in (f"Compared on {comparison.unseen.name}.", *comparison.unseen.remarks):
-        output.echo(sentence)
-    output.echo(comparison.assumption.sentence)
-    if comparison.values:
-        rows = [
-            {
-                "ranker": name,
-                "value": value.interval().text(),
-                "effective clicks": f"{value.effective_clicks:,.0f}",
-                "clipped": f"{value.clipped:.1%}",
-                "never shown": f"{value.unsupported:.1%}",
-            }
-            for name, value in comparison.values.items()
-        ]
-        output.print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
-    else:
-        output.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
-    rows = []
-    for field, question in QUESTIONS.items():
-        answer: Answer = getattr(comparison, field)
-        rows.append(
-            {
-                f"{b} ...": question.format(a=a),
-                "answer": "yes" if answer.winner == b else "no" if answer.winner else answer.verdict,
-                "by": "" if answer.difference is None else f"{answer.difference.mean:+.4f}",
-                "low": "" if answer.difference is None else f"{answer.difference.low:+.4f}",
-                "high": "" if answer.difference is None else f"{answer.difference.high:+.4f}",
-            }
-        )
-    output.print_table(rows, title="\nanswers, 95 % intervals" + (f" for {looks} looks" if looks > 1 else ""))
-
-
-def _content(comparison: Comparison) -> dict[str, Any]:
-    from ultr.evaluation.comparison import QUESTIONS
-
-    theta = comparison.propensities
-    return {
-        "compared_on": comparison.unseen.name,
-        "warnings": comparison.unseen.warnings,
-        "notes": comparison.unseen.notes,
-        "propensities": None if theta is None else theta.tolist(),
-        "one_propensity_for_each_position": vars(comparison.assumption),
-        "values": {
-            name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
-            for name, value in comparison.values.items()
-        },
-        "answers": {field: asdict(getattr(comparison, field)) for field in QUESTIONS},
-    }

@@ -48,6 +48,7 @@ def report(
     from ultr.pages import is_page
     from ultr.reporting import comparison_report
     from ultr.reporting import report as report_on
+    from ultr.reporting.report import FORMAT
 
     target = out or run / NAME
     if target.is_dir():
@@ -63,9 +64,9 @@ def report(
             if second is None
             else comparison_report(inputs, second, command=command)
         )
-        found.page().write(target)
+        found.write(target)
     if json:
-        output.print_json(found.as_json() | {"page": str(target)})
+        output.print_json({"format": FORMAT} | found.as_json() | {"page": str(target)})
         return
     output.echo(found.summary)
     if inputs.unseen is not None and not inputs.evaluations:

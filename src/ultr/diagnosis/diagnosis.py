@@ -12,14 +12,15 @@ from ultr.data.click_log import ClickLog
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.diagnosis.drift import Drift, no_time
 from ultr.diagnosis.factor_rates import ClickRates
-from ultr.diagnosis.finding import Finding, Verdict
 from ultr.diagnosis.gain import Gain
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
+from ultr.pages import Page, Section, Verdict
 from ultr.preparation.summary import Summary
+from ultr.version import __version__
 
 FORMAT = "ultr diagnosis 1"
 
@@ -39,17 +40,17 @@ class Diagnosis:
     position_bias: PositionBias
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Section, ...]:
         """An answer to each question."""
         return (
-            self.volume.finding(),
-            self.click_rates.finding(),
-            no_time() if self.drift is None else self.drift.finding(),
-            self.dimension.finding(self.linkage.supported.dimension),
-            self.linkage.finding(self.dimension.rank),
-            self.position_predictability.finding(),
-            self.position_bias.finding(),
-            self.gain.finding(),
+            self.volume.section(),
+            self.click_rates.section(),
+            no_time() if self.drift is None else self.drift.section(),
+            self.dimension.section(self.linkage.supported.dimension),
+            self.linkage.section(self.dimension.rank),
+            self.position_predictability.section(),
+            self.position_bias.section(),
+            self.gain.section(),
         )
 
     @property
@@ -110,6 +111,16 @@ class Diagnosis:
                 f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
             )
         return commands
+
+    def page(self) -> Page:
+        """A page with a section for each question."""
+        return Page(
+            title=f"Examination of {self.source}",
+            summary=self.headline,
+            steps=self.steps,
+            sections=self.findings,
+            footer=f"ultr {__version__}: ultr doctor {quote(self.source)}",
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Every answer and every number."""

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.errors import DataError
+from ultr.pages import Section, Verdict, sentences
 
 LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
@@ -41,12 +41,12 @@ class Gain:
             return "Debiasing may pay a little."
         return "Debiasing will hardly pay."
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on whether debiasing will pay."""
         name, question = "gain", "Will debiasing pay?"
         found = self.correction
         if found is None:
-            return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]))
+            return Section(question, sentences([self.problem]), Verdict.UNKNOWN, name=name)
         answer = [
             f"of what debiased clicks say about the order of documents, {found.new:.0%} is more than noise and "
             "not what raw clicks say anyway",
@@ -63,4 +63,5 @@ class Gain:
             else:
                 answer.append("raw clicks rank nearly as debiased ones do")
                 advice = "Expect no more than from raw clicks: the old ranker was good, or bias hardly depends on it."
-        return Finding(name, question, verdict, sentences(answer), advice, asdict(found) | {"new": found.new})
+        numbers = asdict(found) | {"new": found.new}
+        return Section(question, sentences(answer), verdict, advice, numbers=numbers, name=name)

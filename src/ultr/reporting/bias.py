@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
-from ultr.pages import Drawing, Section, Table, model_figures
+from ultr.pages import Draw, Section, Table, figures
 from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import colours
@@ -29,7 +30,7 @@ def bias(inputs: ReportInputs) -> Section:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
     subject, by_model = inputs.subject, colours(inputs.models)
     sample = None if inputs.log is None else _sample(inputs.log)
-    drawings: list[Drawing | None] = []
+    drawn: dict[str, Draw] = {}
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
     differ = False
@@ -41,29 +42,31 @@ def bias(inputs: ReportInputs) -> Section:
             rivals = [model for model in inputs.click_models if model.knows(factor)]
             ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
             overall = {rival: _mean(each) for rival, each in ratios.items()}
-            charts.append(("all documents", RATIO, overall, by_model))
+            charts.append(("all documents, by model", RATIO, overall, by_model))
             groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
             if np.ptp(list(groups.values()), axis=0).max() > ALIKE:
                 differ = True
-                charts.append((f"{subject.name}, by score", RATIO, groups, GROUPS))
+                charts.append((f"documents of {subject.name} by score", RATIO, groups, GROUPS))
             columns |= overall | groups
         if subject.embeddings is not None:
             vectors = subject.embeddings.observation()[name].astype(np.float64)
             found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
             shades = dict(zip(found, cycle((BLUE, ORANGE, GREEN, PURPLE, RED)), strict=False))
-            charts.append((f"{subject.name}: embedding o", "value", found, shades))
+            charts.append((f"observation embedding of {subject.name}", "value", found, shades))
             columns |= found
-        drawings += [
-            model_figures.levels(curves, names, shades, factor=name, ylabel=label, title=title, ratios=label == RATIO)
-            for title, label, curves, shades in charts
-        ]
+        for title, label, curves, shades in charts:
+            bands = {curve: (values, *[np.full(len(values), np.nan)] * 2) for curve, values in curves.items()}
+            drawn[f"{name}: {title}"] = partial(
+                figures.curves, bands, names, shades, xlabel=name, ylabel=label, from_zero=label == RATIO
+            )
         if columns:
             cells = {level: [f"{each[place]:.3f}" for each in columns.values()] for place, level in enumerate(names)}
             tables.append(Table.of_cells(f"numbers by {name}", name, cells, list(columns), folded=True))
         numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
     text, advice = _words(inputs, differ=differ)
-    drawn = [each for each in drawings if each is not None]
-    return Section("What was learned about bias?", text, advice, drawings=drawn, tables=tables, numbers=numbers)
+    return Section(
+        "What was learned about bias?", text, advice=advice, figures=drawn, tables=tables, numbers=numbers, name="bias"
+    )
 
 
 def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:

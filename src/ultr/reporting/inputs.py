@@ -11,10 +11,10 @@ from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.diagnosis import Diagnosis, diagnose
-from ultr.evaluation import Evaluation, UnseenPart, evaluate, unseen_part
+from ultr.evaluation import Assumption, Comparison, Evaluation, UnseenPart, compare, evaluate, unseen_part
 from ultr.evaluation.unseen_part import trained_on
 from ultr.metrics import PairedTest
-from ultr.reporting.model import Model
+from ultr.reporting.model import LOWER, Model
 
 MAIN = "nDCG@10"
 
@@ -84,6 +84,27 @@ class ReportInputs:
         if self.log is None or not self.log.clicks.any():
             return None
         return diagnose(self.log, scores=self.scores, samples=self.samples, draws=self.draws, source=self.log_name)
+
+    @cached_property
+    def rival(self) -> Model | None:
+        """The model that the subject is compared with: raw clicks if they are there, else the first other one."""
+        others = [model for model in self.click_models if model is not self.subject]
+        return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The subject against its rival by clicks alone; None without a log, a rival or a subject that saw clicks."""
+        if self.log is None or self.unseen is None or self.rival is None or self.subject not in self.click_models:
+            return None
+        tested = self.diagnosis
+        return compare(
+            self.rival.ranker,
+            self.subject.ranker,
+            self.log,
+            unseen=self.unseen,
+            names=(self.rival.name, self.subject.name),
+            assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
+        )
 
     def trained_on_log(self, model: Model) -> bool:
         """True if this is the log that a model learned from, whole or without what was held out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
 from ultr.evaluation import shift_from_log
 from ultr.evaluation.comparison import AS_SHOWN
-from ultr.pages import Drawing, Section, Table, model_figures
+from ultr.pages import Drawing, Section, Table, figures
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
 from ultr.reporting.reasons import Reasons
@@ -21,8 +22,6 @@ from ultr.reporting.reasons import Reasons
 EXAMPLES = 4
 LONGEST = 15
 """Most documents of a list that are shown, from the top."""
-SHORT = 22
-"""Most letters of a query in the title of a figure."""
 MOST_LISTS = 5_000
 """Most lists that are looked at; of a larger log, those with the most impressions."""
 
@@ -46,6 +45,11 @@ class Moved:
         """By how many places all documents move together, Spearman's footrule."""
         return int(np.abs(self.order - np.arange(len(self.order))).sum())
 
+    @property
+    def caption(self) -> str:
+        """The query and how often this list of it was shown."""
+        return f"query {self.query} · {self.impressions:,} impressions"
+
     def rows(self, sides: tuple[str, str], reasons: Sequence[str] = ()) -> list[dict[str, str]]:
         """A row for each place: who stood there, how often it was clicked, who stands there now, from where and why."""
         return [
@@ -65,13 +69,11 @@ class Moved:
         """Both orders side by side, from the top."""
         order = self.order[:LONGEST].tolist()
         rates = self.clicks / self.impressions
-        query = self.query if len(self.query) <= SHORT else f"{self.query[: SHORT - 1]}…"
-        return model_figures.moves(
+        return figures.moves(
             [f"{place + 1}. d{self.documents[place]}  {rates[place]:.0%}" for place in range(len(order))],
             [f"d{self.documents[before]} {arrow(before - place)}" for place, before in enumerate(order)],
             order,
             sides=sides,
-            title=f"query {query} · {self.impressions:,} impressions",
         )
 
 
@@ -121,7 +123,7 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     """Example queries with both orders side by side."""
     title = "Which queries change most?" if against is None else "Where do the two orders differ most?"
     if inputs.log is None:
-        return Section(title, advice="This needs the log: give --log FOLDER.")
+        return Section(title, advice="This needs the log: give --log FOLDER.", name="orders")
     subject = inputs.subject
     first, second = (None, subject) if against is None else (subject, against)
     sides = ("as shown", "new order") if first is None else (f"by {first.name}", f"by {second.name}")
@@ -144,7 +146,7 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     # In the second order, as that is how the explained model ranks them.
     reasons = [Reasons.of(second, inputs.log, moved.documents[moved.order]) for moved in found]
     tables = [
-        Table(f"query {moved.query}: {moved.impressions:,} impressions", moved.rows(sides, why.texts()), folded=True)
+        Table(moved.caption, moved.rows(sides, why.texts()), folded=True)
         for moved, why in zip(found, reasons, strict=True)
     ]
     numbers = [
@@ -159,9 +161,13 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
         }
         for moved, why in zip(found, reasons, strict=True)
     ]
-    drawings = [moved.drawing(sides) for moved in found]
     return Section(
-        title, text, drawings=drawings, tables=tables, numbers={"queries": numbers, "exposure_shift": vars(shift)}
+        title,
+        text,
+        figures={moved.caption: partial(moved.drawing, sides) for moved in found},
+        tables=tables,
+        numbers={"queries": numbers, "exposure_shift": vars(shift)},
+        name="orders",
     )
 
 
