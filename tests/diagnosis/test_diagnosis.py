@@ -86,6 +86,7 @@ def test_the_page_has_every_answer_and_its_plots() -> None:
         "Can bias be told from relevance?": 1,
         "Do the features give the position away?": 0,
         "How strong is position bias?": 1,
+        "Is position bias the same for every device?": 1,
         "Will debiasing pay?": 0,
     }
     text = page.html()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.diagnosis.logs import THETA, thorough
 
 from ultr.bias.curves import BiasCurves, Curve
@@ -63,9 +64,35 @@ def test_an_interval_from_nearly_nothing_to_anything_says_nothing() -> None:
     assert "next to nothing" in finding.answer
 
 
+def test_a_curve_without_an_interval_says_so_and_is_not_good() -> None:
+    unknown = np.full(3, np.nan)
+    bare = Curve("all-pairs", np.array([1, 0.5, 0.2]), unknown, unknown, 0.8, None)
+    others = [curve(name, [1, 0.5, 0.2]) for name in ("click-rate", "pivot", "adjacent-chain", "em")]
+    found = bias(bare, *others)
+    finding = found.section()
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "nan" not in finding.answer
+    assert "In 80% of the resamples swaps do not link all positions" in finding.answer
+    assert found.by_swaps
+    assert not found.told
+
+
+@pytest.mark.parametrize(("high", "verdict"), [(1.99, Verdict.GOOD), (2.0, Verdict.UNKNOWN)])
+def test_an_interval_may_be_a_factor_of_ten_wide(high: float, verdict: Verdict) -> None:
+    ends = np.array([1.0, 0.5, 0.2]), np.array([1.0, 0.9, high])
+    curves = [Curve(name, np.array([1, 0.5, 0.5]), *ends, 0.0, None) for name in ("all-pairs", "em", "click-rate")]
+    unknown = np.full(3, np.nan)
+    failed = [Curve(name, unknown, unknown, unknown, 1.0, "why") for name in ("pivot", "adjacent-chain")]
+    found = bias(*curves, *failed)
+    assert found.section().verdict is verdict
+    assert found.told == (verdict is Verdict.GOOD)
+
+
 def test_an_estimator_that_is_alone_agrees_with_nobody() -> None:
     unknown = np.full(3, np.nan)
     failed = [Curve(name, unknown, unknown, unknown, 1.0, "why") for name in ("pivot", "adjacent-chain", "all-pairs")]
     found = bias(*failed, curve("em", [1, 0.5, 0.2]), curve("click-rate", [1, 0.5, 0.1]))
     assert not found.by_swaps
+    assert not found.told
+    assert found.section().verdict is Verdict.CAREFUL
     assert "No other estimator can tell." in found.section().answer

@@ -46,6 +46,11 @@ class PositionBias:
         return next(iter(self._usable), None)
 
     @property
+    def told(self) -> bool:
+        """True if swaps say more than next to nothing."""
+        return self.by_swaps and self._judged()[0] is not Verdict.UNKNOWN
+
+    @property
     def by_swaps(self) -> bool:
         """True if the swaps of the log give propensities, which inverse weights and comparisons need."""
         return self.curves.of(BY_SWAPS[0]).problem is None
@@ -100,18 +105,26 @@ class PositionBias:
             return Verdict.UNKNOWN, [f"no estimator can tell: {problem.partition(';')[0]}"], advice
         raw = self.curves.of("click-rate")
         last = len(best.values) - 1
+        low, high = best.low[last], best.high[last]
+        interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
         said = (
             f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
-            f"position {self.positions[0]} (95 % interval {best.low[last]:.2f}-{best.high[last]:.2f})"
+            f"position {self.positions[0]} {interval}"
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
-        if not best.high[last] < TOO_WIDE * best.low[last]:
+        if np.isnan(low):
+            few = (
+                f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
+            )
+            return Verdict.UNKNOWN, [said, few], "Log more swaps."
+        if not high < TOO_WIDE * low:
             return Verdict.UNKNOWN, [said, "so wide an interval says next to nothing"], "Log more swaps."
         differ = self.disagreement()
         if differ is None:
-            agree = "the estimators agree" if len(self._usable) > 1 else "no other estimator can tell"
-            return Verdict.GOOD, [said, agree], ""
+            if len(self._usable) > 1:
+                return Verdict.GOOD, [said, "the estimators agree"], ""
+            return Verdict.CAREFUL, [said, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
