@@ -17,7 +17,7 @@ from ultr.explanation import explain
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
 from ultr.reporting import Model, ReportInputs, models_of, report
-from ultr.reporting.orders import most_moved
+from ultr.reporting.moved import moved_lists
 from ultr.reporting.orders import orders as orders_section
 from ultr.reporting.provenance import provenance
 from ultr.reporting.quality import quality
@@ -25,7 +25,18 @@ from ultr.reporting.quality import quality
 
 def test_a_report_has_every_part_and_its_numbers_are_json() -> None:
     content = json.loads(as_json(by_labels().as_json()))
-    parts = ["models", "quality", "learning", "bias", "plane", "examination", "orders", "reproduce"]
+    parts = [
+        "decision",
+        "heads",
+        "quality",
+        "orders",
+        "examination",
+        "bias",
+        "plane",
+        "learning",
+        "models",
+        "reproduce",
+    ]
     assert [name for name in content if name not in ("title", "summary")] == parts
     assert len(by_labels().sections) == len(parts)
     assert len(by_labels().html()) < 1_000_000
@@ -140,7 +151,7 @@ def test_the_queries_that_move_most_come_first() -> None:
         queries=[f"{number:02}" for number in range(count)],
     )
     model = Model("fixed", Path(), None, Fixed(-1))  # type: ignore[arg-type]
-    found = most_moved(clicks, None, model, count=count)
+    found = moved_lists(clicks, None, model)
     # The score is the place that the document goes to, since the lowest comes first.
     distances = [sum(abs(place - to) for place, to in enumerate(order)) for order in orders]
     assert [moved.distance for moved in found] == sorted(distances, reverse=True)
@@ -148,7 +159,7 @@ def test_the_queries_that_move_most_come_first() -> None:
         order = orders[int(moved.query)]
         assert [order[place] for place in moved.order] == [0, 1, 2, 3]
     against = Model("other", Path(), None, Fixed(1))  # type: ignore[arg-type]
-    reversed_ = most_moved(clicks, against, model, count=count)
+    reversed_ = moved_lists(clicks, against, model)
     assert {moved.distance for moved in reversed_} == {8}
     assert all(moved.order.tolist() == [3, 2, 1, 0] for moved in reversed_)
 
@@ -162,11 +173,12 @@ def test_of_several_lists_of_a_query_the_most_frequent_is_shown() -> None:
         clicks=[0, 0, 3, 1],
         queries=["a", "a"],
     )
-    (moved,) = most_moved(clicks, None, Model("fixed", Path(), None, Fixed(-1)))  # type: ignore[arg-type]
+    (moved,) = moved_lists(clicks, None, Model("fixed", Path(), None, Fixed(-1)))  # type: ignore[arg-type]
     assert (moved.impressions, moved.documents.tolist(), moved.clicks.tolist()) == (9, [1, 0], [3, 1])
-    assert moved.rows(("as shown", "new order")) == [
-        {"place": "1", "as shown": "document 1", "clicks": "3", "new order": "document 0", "move": "▲ 1"},
-        {"place": "2", "as shown": "document 0", "clicks": "1", "new order": "document 1", "move": "▼ 1"},
+    assert moved.pages == 14
+    assert moved.rows(("as shown", "new order"), ["one", "zero"]) == [
+        {"place": "1", "as shown": "one", "clicks": "3 (33%)", "new order": "zero", "move": "▲ 1"},
+        {"place": "2", "as shown": "zero", "clicks": "1 (11%)", "new order": "one", "move": "▼ 1"},
     ]
 
 

@@ -32,7 +32,7 @@ from ultr.evaluation.placement import AsShown, Placement, Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.metrics.intervals import Interval
-from ultr.pages import Section, Table, Verdict, sentences
+from ultr.pages import Page, Section, Table, Verdict, notebook, sentences
 
 AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
 QUESTIONS = {
@@ -71,7 +71,7 @@ class Comparison:
     unseen: UnseenPart
     """The part of the log that the rankers were compared on, with what must be said about it."""
     names: tuple[str, str]
-    interval_name: str = "95 % interval"
+    interval_name: str = "95% interval"
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -111,6 +111,9 @@ class Comparison:
             for (word, reason), asked in by_reason.items()
         ]
 
+    def _repr_html_(self) -> str | None:
+        return notebook(Page("", "", [self.section()]))
+
     def as_json(self) -> dict[str, Any]:
         """Every answer and every number."""
         return {
@@ -148,7 +151,37 @@ class Comparison:
             }
             for field, answer in self.answers.items()
         ]
-        return Table(f"answers, {self.interval_name.replace('interval', 'intervals')}", rows)
+        return Table(f"answers, {self.interval_name.replace('% interval', ' % intervals')}", rows)
+
+
+def ranked(found: Sequence[Comparison]) -> Section:
+    """Several rankers, each compared with the same one: a row for each, the best first."""
+    base = found[0].names[0]
+    order = sorted(found, key=lambda each: -np.inf if each.value.difference is None else -each.value.difference.mean)
+    rows = [
+        {
+            "ranker": each.names[1],
+            f"better than {base}": each.word(each.value),
+            **signed_texts(each.value.difference),
+            "predicts clicks better": each.word(each.list_likelihood),
+            "better than as shown": each.word(each.value_against_shown),
+        }
+        for each in order
+    ]
+    advice = [*found[0].unseen.remarks, found[0].assumption.sentence]
+    if len(found) > 1:
+        advice.append(
+            f"Each interval holds for itself: with {len(found)} rankers, one may be beyond chance by chance, and the "
+            "best looks better than it is."
+        )
+    return Section(
+        f"Which ranks better than {base}?",
+        f"Compared on {found[0].unseen.name}.",
+        advice="\n\n".join(advice),
+        tables=[Table(f"against {base}, {found[0].interval_name.replace('% interval', ' % intervals')}", rows)],
+        numbers={each.names[1]: each.as_json() for each in order},
+        name="comparison",
+    )
 
 
 def signed_texts(difference: Interval | None) -> dict[str, str]:

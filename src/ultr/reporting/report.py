@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from shlex import quote
-from typing import Any
 
 from ultr.pages import Page, Section
 from ultr.reporting.bias import bias
+from ultr.reporting.decision import ExpectedGain, decision, heads, next_steps
 from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.learning import learning
 from ultr.reporting.model import Model
@@ -24,13 +24,13 @@ FORMAT = "ultr report 1"
 def report(inputs: ReportInputs, *, name: str, command: str) -> Page:
     """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
     sections = [
-        provenance(inputs),
         quality(inputs),
-        learning(inputs),
+        orders(inputs),
+        examination(inputs),
         bias(inputs),
         plane(inputs),
-        examination(inputs),
-        orders(inputs),
+        learning(inputs),
+        provenance(inputs),
         reproduction(inputs, command),
     ]
     return _of_sections(f"Report on {name}", inputs, command, sections)
@@ -66,20 +66,24 @@ def examination(inputs: ReportInputs) -> Section:
 
 
 def _of_sections(title: str, inputs: ReportInputs, command: str, sections: Sequence[Section | None]) -> Page:
-    found = [section for section in sections if section is not None]
-    judged = next(section.numbers for section in found if section.name == "quality")
-    return Page(title, _summary(inputs, judged), found, footer=f"ultr {__version__}: {command}")
+    first = [section for section in (decision(inputs), heads(inputs)) if section is not None]
+    details = [replace(section, folded=True) for section in sections if section is not None]
+    footer = f"ultr {__version__}: {command}"
+    return Page(title, _summary(inputs), [*first, *details], steps=next_steps(inputs), footer=footer)
 
 
-def _summary(inputs: ReportInputs, judged: dict[str, Any]) -> str:
-    """The main result in a sentence or two."""
+def _summary(inputs: ReportInputs) -> str:
+    """The main result in a sentence or two: clicks to expect, and quality by labels or against another model."""
+    gain = ExpectedGain.of(inputs)
+    return " ".join(([] if gain is None else [gain.sentence(inputs.subject.name)]) + [_quality(inputs)])
+
+
+def _quality(inputs: ReportInputs) -> str:
     name = inputs.subject.name
     if not inputs.evaluations:
-        method = inputs.subject.manifest.method
-        told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
-        if "answers" in judged:
-            told += f" By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
-        return told
+        told = "There are no labels to measure it by."
+        found = inputs.comparison
+        return told if found is None else f"{told} By clicks alone, against {found.names[0]}: {found.value.verdict}."
     own = inputs.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"
