@@ -13,8 +13,9 @@ from ultr.errors import OptionError
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="Model folder.")],
-    b: Annotated[Path, typer.Argument(help="Model folder that may be better.")],
+    models: Annotated[
+        list[Path], typer.Argument(help="Model folders, two or more; the others may be better than the first.")
+    ],
     log: Annotated[Path, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")],
     propensities: Annotated[
         Path | None,
@@ -40,10 +41,16 @@ def compare(
             "together, so that you may stop at the first winner.",
         ),
     ] = 1,
+    against: Annotated[
+        Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the answers to this file.")] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
+
+    Of more than two rankers, each is compared with the first, a row for each.
 
     The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
@@ -52,20 +59,21 @@ def compare(
     """
     from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
-    from ultr.evaluation.comparison import AS_SHOWN
+    from ultr.evaluation.comparison import AS_SHOWN, ranked
     from ultr.evaluation.comparison import compare as compare_rankers
     from ultr.evaluation.shift import shift_from_log
     from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
     from ultr.methods.value_option import as_sum
+    from ultr.pages import Page
 
     if weighting == "doubly-robust":
         raise OptionError("doubly-robust needs a model of relevance, which only ultr.evaluation.compare takes")
-    names = str(a), str(b)
-    rankers = [load(path) for path in (a, b)]
-    categories = options.common_categories(dict(zip(names, rankers, strict=True)))
+    names = _names(models, against)
+    rankers = {name: load(Path(name)) for name in names}
+    categories = options.common_categories(rankers)
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
-    for name, ranker in zip(names, rankers, strict=True):
+    for name, ranker in rankers.items():
         if value := ranker.options.get("value"):
             output.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
     if estimator is not None:
@@ -74,25 +82,47 @@ def compare(
     given = None if propensities is None else options.read_propensities(propensities, estimator)
     if propensities is None and estimator == "click-rate":
         given = tuple(click_rate_propensities(clicks).tolist())
-    comparison = compare_rankers(
-        rankers[0],
-        rankers[1],
-        clicks,
-        propensities=given,
-        estimator=EM if estimator in {None, "click-rate"} else str(estimator),
-        weighting=weighting,
-        utility=utility,
-        names=names,
-        unseen=unseen_part(dict(zip(names, rankers, strict=True)), clicks),
-        looks=looks,
-        seed=seed,
-    )
-    shifts = {name: shift_from_log(ranker, comparison.unseen.log) for name, ranker in zip(names, rankers, strict=True)}
+    unseen, assumption, found = unseen_part(rankers, clicks), None, []
+    for name in names[1:]:
+        comparison = compare_rankers(
+            rankers[names[0]],
+            rankers[name],
+            clicks,
+            propensities=given,
+            estimator=EM if estimator in {None, "click-rate"} else str(estimator),
+            weighting=weighting,
+            utility=utility,
+            names=(names[0], name),
+            unseen=unseen,
+            assumption=assumption,
+            looks=looks,
+            seed=seed,
+        )
+        assumption = comparison.assumption
+        found.append(comparison)
+    shifts = {name: shift_from_log(ranker, unseen.log) for name, ranker in rankers.items()}
+    section = found[0].section() if len(found) == 1 else ranked(found)
+    if html is not None:
+        Page(section.title, "", [section]).write(html)
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
-        about = {"log": str(log), "a": names[0], "b": names[1], "looks": looks}
-        output.print_json(about | comparison.as_json() | moved)
+        about = {"log": str(log), "a": names[0], "looks": looks}
+        answers = {"b": names[1], **section.numbers} if len(found) == 1 else {"rankers": section.numbers}
+        output.print_json(about | answers | moved)
         return
-    output.print_section(comparison.section())
+    output.print_section(section)
     for name, shift in shifts.items():
         output.echo(shift.sentence(name, AS_SHOWN))
+
+
+def _names(models: list[Path], against: Path | None) -> list[str]:
+    """The names of the models, the one that the others are compared with first."""
+    names = [str(path) for path in models]
+    if against is not None:
+        names = [str(against), *(name for name in names if name != str(against))]
+    if len(names) < 2:
+        raise OptionError("there is nothing to compare with; give two models or more")
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise OptionError(f"the rankers need different names, got {twice!r} twice")
+    return names
