@@ -26,6 +26,7 @@ GIVEN = (
     stand_ins.candidates_of_raw_log,
     stand_ins.features,
     stand_ins.shown_and_clicked,
+    stand_ins.titles,
     stand_ins.hotel_searches,
     stand_ins.clickouts,
     stand_ins.days,

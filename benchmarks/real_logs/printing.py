@@ -40,7 +40,7 @@ def print_diagnosis(log: ClickLog) -> None:
     found = diagnose(log)
     print(found.headline)
     for finding in found.findings:
-        print(f"- {finding.verdict}: {finding.question} {finding.answer}")
+        print(f"- {finding.verdict}: {finding.title} {finding.answer}")
     for step in found.steps:
         print(f"- to do: {step}")
 

@@ -43,7 +43,7 @@ def test_missing_features_count_as_the_median() -> None:
     found, expected = (position_predictability(replace(log, features=each)) for each in (missing, filled))
     assert found == expected
     assert 0 < found.r_squared < position_predictability(log).r_squared
-    finding = PositionPredictability.of(replace(log, features=missing)).finding()
+    finding = PositionPredictability.of(replace(log, features=missing)).section()
     assert "linear function of the features, the median where one is missing, explains" in finding.answer
     assert Volume.of(replace(log, features=missing)).features_with_gaps == 6
 

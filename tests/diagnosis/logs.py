@@ -46,3 +46,27 @@ def summary(**changes: Any) -> Summary:
         "empty_pages": 12_000,
     }
     return Summary(**(given | changes))
+
+
+def by_device(
+    *, seed: int = 0, pages: int = 40_000, steepness: float = 2.0, phone_swaps: bool = True, phone_length: int = 4
+) -> ClickLog:
+    """The same users, every third on a phone, where examination is raised to a power and pages may be shorter."""
+    random = np.random.default_rng(seed)
+    queries, phone = np.arange(pages) % 200, np.arange(pages) % 3 == 0
+    order = random.permuted(np.tile(np.arange(4), (pages, 1)), axis=1)
+    if not phone_swaps:
+        order[phone] = np.arange(4)
+    documents = 4 * queries[:, None] + order
+    theta = THETA ** np.where(phone, steepness, 1.0)[:, None]
+    clicks = random.random((pages, 4)) < random.uniform(0.1, 0.8, size=800)[documents] * theta
+    lengths = np.where(phone, phone_length, 4)
+    shown = np.arange(4) < lengths[:, None]
+    return ClickLog.of(
+        features=random.normal(size=(800, 2)),
+        documents=documents[shown],
+        offsets=np.append(0, np.cumsum(lengths)),
+        clicks=clicks[shown],
+        queries=queries,
+        device=np.repeat(np.where(phone, "phone", "desk"), lengths),
+    )

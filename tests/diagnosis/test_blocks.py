@@ -11,11 +11,11 @@ from ultr.data import gathering, ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.drift import Drift
 from ultr.diagnosis.factor_rates import ClickRates
-from ultr.diagnosis.finding import Finding
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
+from ultr.pages import Section
 
 
 def _log(kind: str) -> ClickLog:
@@ -32,19 +32,19 @@ def _log(kind: str) -> ClickLog:
     return log if kind == "many queries" else log.select(log.queries < 15)
 
 
-def _drift(log: ClickLog) -> Finding:
+def _drift(log: ClickLog) -> Section:
     found = Drift.of(log)
     assert found is not None
-    return found.finding()
+    return found.section()
 
 
-QUESTIONS: dict[str, Callable[[ClickLog], Finding]] = {
-    "volume": lambda log: Volume.of(log).finding(),
-    "click rates": lambda log: ClickRates.of(log).finding(),
+QUESTIONS: dict[str, Callable[[ClickLog], Section]] = {
+    "volume": lambda log: Volume.of(log).section(),
+    "click rates": lambda log: ClickRates.of(log).section(),
     "drift": _drift,
-    "linkage": lambda log: Linkage.of(log).finding(),
-    "position predictability": lambda log: PositionPredictability.of(log).finding(),
-    "position bias": lambda log: PositionBias.of(log, samples=10).finding(),
+    "linkage": lambda log: Linkage.of(log).section(),
+    "position predictability": lambda log: PositionPredictability.of(log).section(),
+    "position bias": lambda log: PositionBias.of(log, samples=10).section(),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.diagnosis.logs import summary, thorough
 
 from ultr import ClickLog, diagnose
-from ultr.diagnosis import Verdict, diagnosis_page
+from ultr.diagnosis import Verdict
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.errors import DataError
 from ultr.files import as_json
@@ -75,22 +75,23 @@ def test_the_page_has_every_answer_and_its_plots() -> None:
         periods=np.arange(4_000) // 1_000,
     )
     found = diagnose(log, summary=summary(), samples=5, draws=19)
-    page = diagnosis_page(found)
+    page = found.page()
     assert isinstance(page, Page)
-    drawn = {section.title: len(section.drawings) for section in page.sections}
+    drawn = {section.title: len(section.drawings()) for section in page.sections}
     assert drawn == {
         "Is there enough, and is it all there?": 0,
         "How do click rates change with where and how a document is shown?": 2,
         "Is the end of the log like its beginning?": 1,
-        "Is one number for each position enough?": 1,
+        "Is one number for each position enough?": 2,
         "Can bias be told from relevance?": 1,
         "Do the features give the position away?": 0,
         "How strong is position bias?": 1,
+        "Is position bias the same for every device?": 1,
         "Will debiasing pay?": 0,
     }
     text = page.html()
     for finding in found.findings:
-        assert finding.question in text
+        assert finding.title in text
 
 
 def test_the_same_log_and_seed_give_the_same_answers() -> None:
@@ -104,7 +105,7 @@ def test_a_tiny_log_is_examined_without_complaint(pages: int) -> None:
     log = thorough(pages=pages, clicks=np.ones(4 * pages, dtype=np.int64))
     found = diagnose(log, samples=5)
     assert found.findings[0].verdict is Verdict.BAD
-    diagnosis_page(found).html()
+    found.page().html()
 
 
 def test_a_log_without_clicks_or_documents_is_refused() -> None:
@@ -124,13 +125,13 @@ def test_one_position_only_is_said() -> None:
     )
     found = diagnose(log, samples=5)
     assert {f.name: f.verdict for f in found.findings}["identifiability"] is Verdict.BAD
-    diagnosis_page(found).html()
+    found.page().html()
 
 
 def test_a_suggested_dimension_beyond_what_links_identify_says_so() -> None:
     """Dimension 3 of Vectorization is for click rates of rank 2."""
     dimension = BiasDimension.of(thorough(pages=4_000), draws=19)
     assert dimension.suggested == 3
-    assert "identify none" in dimension.finding(0).answer
-    assert "identify rank 1 only" in dimension.finding(1).answer
-    assert "links" not in dimension.finding(2).answer
+    assert "identify none" in dimension.section(0).answer
+    assert "identify rank 1 only" in dimension.section(1).answer
+    assert "links" not in dimension.section(2).answer

@@ -21,7 +21,7 @@ def test_the_same_clicks_all_along_are_no_drift() -> None:
     assert drift is not None
     assert drift.ratio.low < 1 < drift.ratio.high
     assert drift.new_queries == 0
-    assert drift.finding().verdict is Verdict.GOOD
+    assert drift.section().verdict is Verdict.GOOD
     assert len(drift.period_names) == 10
     np.testing.assert_allclose(drift.by_position, 1, atol=0.1)
 
@@ -33,7 +33,7 @@ def test_a_page_that_loses_a_fifth_of_its_clicks_is_found_with_its_size() -> Non
     assert drift is not None
     assert drift.ratio.mean == pytest.approx(0.8, abs=0.03)
     assert drift.ratio.low < 0.8 < drift.ratio.high
-    finding = drift.finding()
+    finding = drift.section()
     assert finding.verdict is Verdict.CAREFUL
     assert "fewer clicks" in finding.answer
 
@@ -46,7 +46,7 @@ def test_a_change_of_what_is_shown_where_is_no_drift_of_clicks() -> None:
     late = (log.periods >= 8) & (random.random(log.lists) < 0.5)
     drift = Drift.of(log.select(np.flatnonzero(~late)))
     assert drift is not None
-    assert drift.finding().verdict is Verdict.GOOD
+    assert drift.section().verdict is Verdict.GOOD
 
 
 def test_new_queries_are_counted() -> None:
@@ -55,14 +55,14 @@ def test_new_queries_are_counted() -> None:
     drift = Drift.of(log)
     assert drift is not None
     assert drift.new_queries == 1
-    assert "split by query" in drift.finding().advice.lower()
+    assert "split by query" in drift.section().advice.lower()
 
 
 def test_queries_that_were_shown_once_are_not_held_against_a_log() -> None:
     drift = Drift.of(thorough(pages=200, periods=np.arange(200) // 20))
     assert drift is not None
     assert drift.new_queries == 1
-    finding = drift.finding()
+    finding = drift.section()
     assert "No query was shown twice" in finding.answer
     assert "split by query" not in finding.advice.lower()
 

@@ -17,7 +17,7 @@ NO_FEATURES = np.zeros((800, 0))
 
 
 def test_documents_at_all_positions_link_them() -> None:
-    finding = Linkage.of(thorough()).finding()
+    finding = Linkage.of(thorough()).section()
     assert finding.verdict is Verdict.GOOD
     assert "link all 4 positions" in finding.answer
     assert finding.numbers["connected"]
@@ -25,14 +25,14 @@ def test_documents_at_all_positions_link_them() -> None:
 
 
 def test_a_weak_link_is_named() -> None:
-    finding = Linkage.of(thorough(pages=400)).finding()
+    finding = Linkage.of(thorough(pages=400)).section()
     assert finding.verdict is Verdict.CAREFUL
     assert "weakest link" in finding.answer
     assert "merge them" in finding.advice
 
 
 def test_fixed_rankings_leave_only_the_features_to_tell() -> None:
-    finding = Linkage.of(thorough(swaps=False)).finding()
+    finding = Linkage.of(thorough(swaps=False)).section()
     assert finding.verdict is Verdict.CAREFUL
     assert "similar features" in finding.answer
     assert "the other way round" in finding.advice
@@ -41,11 +41,11 @@ def test_fixed_rankings_leave_only_the_features_to_tell() -> None:
 def test_links_by_documents_with_the_same_features_are_told_from_those_by_the_same_document() -> None:
     """Documents of fixed rankings have one of five prices: each price stood everywhere, each document at one place."""
     prices = (np.random.default_rng(0).integers(5, size=800) * 10.0)[:, None]
-    finding = Linkage.of(thorough(swaps=False, features=prices)).finding()
+    finding = Linkage.of(thorough(swaps=False, features=prices)).section()
     assert finding.verdict is Verdict.CAREFUL
     assert "documents with the same features count as one, 800 documents as 5" in finding.answer
     assert "tell documents apart" in finding.advice
-    assert "count as one" not in Linkage.of(thorough(features=prices)).finding().answer
+    assert "count as one" not in Linkage.of(thorough(features=prices)).section().answer
     found = diagnose(thorough(pages=4_000, swaps=False, features=prices), samples=2, draws=19)
     headline = "This log can be debiased only as far as documents with similar features are alike."
     # One feature ranks in one way, so that nothing is said of a gain.
@@ -55,7 +55,7 @@ def test_links_by_documents_with_the_same_features_are_told_from_those_by_the_sa
 
 def test_without_features_fixed_rankings_tell_nothing() -> None:
     log = thorough(swaps=False, features=NO_FEATURES)
-    assert Linkage.of(log).finding().verdict is Verdict.BAD
+    assert Linkage.of(log).section().verdict is Verdict.BAD
 
 
 def test_parts_are_told_with_what_would_join_them() -> None:
@@ -76,7 +76,7 @@ def test_parts_are_told_with_what_would_join_them() -> None:
         clicks=random.random(4 * pages) < 0.4,
         queries=np.arange(pages) % 200,
     )
-    finding = Linkage.of(log).finding()
+    finding = Linkage.of(log).section()
     assert finding.verdict is Verdict.BAD
     assert "fall into 2 parts" in finding.answer
     assert finding.numbers["parts"] in ([0, 0, 1, 1], [1, 1, 0, 0])
@@ -88,16 +88,16 @@ def test_links_without_clicks_do_not_count() -> None:
     log = thorough(pages=4_000, features=NO_FEATURES)
     last = log.positions == 4
     without = replace(log, clicks=np.where(last, 0, log.clicks))
-    assert Linkage.of(without).finding().verdict is Verdict.GOOD  # the documents were clicked elsewhere
+    assert Linkage.of(without).section().verdict is Verdict.GOOD  # the documents were clicked elsewhere
     none = replace(log, clicks=np.zeros_like(log.clicks))
-    assert Linkage.of(none).finding().verdict is Verdict.BAD
+    assert Linkage.of(none).section().verdict is Verdict.BAD
 
 
 def test_a_factor_that_splits_the_log_is_told_from_positions() -> None:
     """The device depends on the query, so no document was seen on two."""
     pages = 40_000
     device = np.where(np.arange(pages) % 2 == 0, "phone", "desk")
-    finding = Linkage.of(thorough(device=np.repeat(device, 4), features=NO_FEATURES)).finding()
+    finding = Linkage.of(thorough(device=np.repeat(device, 4), features=NO_FEATURES)).section()
     assert finding.verdict is Verdict.BAD
     assert "by position alone all are linked" in finding.answer.lower()
     assert "leave the other factors out" in finding.advice.lower()
@@ -160,16 +160,16 @@ def test_two_worlds_with_the_same_click_rates_and_other_orders_are_not_called_go
     assert "similar features" in found.headline
     assert "identify rank 1 only" in {finding.name: finding for finding in found.findings}["scalar"].answer
     bare = replace(one, features=np.zeros((21, 0), dtype=np.float32), feature_names=())
-    assert Linkage.of(bare).finding(2).verdict is Verdict.BAD
+    assert Linkage.of(bare).section(2).verdict is Verdict.BAD
 
 
 def test_random_rankings_support_as_many_dimensions_as_there_can_be() -> None:
-    four = Linkage.of(thorough()).finding(3)
+    four = Linkage.of(thorough()).section(3)
     assert (four.verdict, four.numbers["dimension"]) == (Verdict.GOOD, 3)
     assert "the most that 4 positions can" in four.answer
     assert "The clicks ask for dimension 3" in four.answer
     everywhere = [list(range(1, 11))] * 20
-    ten = Linkage.of(_seen_at(everywhere)).finding(3)
+    ten = Linkage.of(_seen_at(everywhere)).section(3)
     assert (ten.verdict, ten.numbers["dimension"]) == (Verdict.GOOD, LARGEST)
     assert not ten.numbers["dimension_is_exact"]
     assert f"dimension {LARGEST} at least" in ten.answer
@@ -178,14 +178,14 @@ def test_random_rankings_support_as_many_dimensions_as_there_can_be() -> None:
 def test_adjacent_swaps_support_one_dimension_and_say_so() -> None:
     swaps = [[place, place + 1] for place in range(1, 10)] * 20
     linkage = Linkage.of(_seen_at(swaps))
-    one = linkage.finding()
+    one = linkage.section()
     assert (one.verdict, one.numbers["dimension"]) == (Verdict.GOOD, 1)
     assert "one number for each position, but no vectors of dimension 2" in one.answer
     assert [link["dimension"] for link in one.numbers["links"]] == [1] * 9
-    two = linkage.finding(2)
+    two = linkage.section(2)
     assert two.verdict is Verdict.CAREFUL
     assert "Affine" in two.advice
-    assert "Affine" not in linkage.finding(3).advice
+    assert "Affine" not in linkage.section(3).advice
 
 
 @pytest.mark.parametrize("wanted", [2, 3, 4])
@@ -206,7 +206,7 @@ def test_what_is_advised_makes_the_dimension_identified(sets: list[list[int]], w
 
 
 def test_two_positions_never_identify_two_dimensions() -> None:
-    finding = Linkage.of(_seen_at([[1, 2]] * 50)).finding(2)
+    finding = Linkage.of(_seen_at([[1, 2]] * 50)).section(2)
     assert (finding.verdict, finding.numbers["dimension"]) == (Verdict.CAREFUL, 1)
     assert finding.numbers["windows"] == []
     assert "more than 2 values" in finding.advice
@@ -215,7 +215,7 @@ def test_two_positions_never_identify_two_dimensions() -> None:
 @pytest.mark.parametrize(("common", "verdict"), [(1, Verdict.CAREFUL), (2, Verdict.GOOD)])
 def test_two_documents_seen_all_over_both_parts_are_enough_for_two_dimensions(common: int, verdict: Verdict) -> None:
     sets = [*[[1, 2, 3]] * 20, *[[4, 5, 6]] * 20, *[list(range(1, 7))] * common]
-    finding = Linkage.of(_seen_at(sets)).finding(2)
+    finding = Linkage.of(_seen_at(sets)).section(2)
     assert (finding.verdict, finding.numbers["dimension"]) == (verdict, common)
 
 
@@ -228,10 +228,10 @@ def test_the_clicks_that_count_are_those_on_documents_that_tell_the_dimension(fe
     clicks = log.clicks.copy()
     clicks[tell] = 0
     clicks[tell[[0, -1]]] = [50, few - 50]
-    finding = Linkage.of(replace(log, clicks=clicks)).finding(2)
+    finding = Linkage.of(replace(log, clicks=clicks)).section(2)
     assert finding.verdict is verdict
     assert f"2 documents with {few} clicks" in finding.answer
-    assert Linkage.of(replace(log, clicks=clicks)).finding(1).verdict is Verdict.GOOD
+    assert Linkage.of(replace(log, clicks=clicks)).section(1).verdict is Verdict.GOOD
 
 
 @pytest.mark.parametrize(("few", "verdict"), [(99, Verdict.CAREFUL), (100, Verdict.GOOD)])
@@ -241,4 +241,4 @@ def test_a_larger_dimension_is_never_called_better(few: int, verdict: Verdict) -
     clicks = np.where(log.positions == 1, 500, 0)
     clicks[(log.positions == 5) & (log.documents == 0)] = few
     linkage = Linkage.of(replace(log, clicks=clicks))
-    assert [linkage.finding(wanted).verdict for wanted in (1, 2, 3)] == [verdict] * 3
+    assert [linkage.section(wanted).verdict for wanted in (1, 2, 3)] == [verdict] * 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.diagnosis.logs import THETA, thorough
 
 from ultr.bias.curves import BiasCurves, Curve
@@ -28,7 +29,7 @@ def test_position_based_clicks_give_their_curve_and_the_estimators_agree() -> No
     assert found.best.estimator == "all-pairs"
     np.testing.assert_allclose(found.best.values, THETA, atol=0.03)
     assert found.disagreement() is None
-    finding = found.finding()
+    finding = found.section()
     assert finding.verdict is Verdict.GOOD
     assert "estimators agree" in finding.answer
 
@@ -36,7 +37,7 @@ def test_position_based_clicks_give_their_curve_and_the_estimators_agree() -> No
 def test_estimators_that_differ_beyond_their_intervals_are_named() -> None:
     found = all_of([1, 0.5, 0.2], pivot=[1, 0.5, 0.4])
     assert found.disagreement() == ("all-pairs", "pivot", 2)
-    finding = found.finding()
+    finding = found.section()
     assert finding.verdict is Verdict.CAREFUL
     assert "at position 3, all-pairs says 0.20 and pivot 0.40" in finding.answer
 
@@ -48,7 +49,7 @@ def test_an_interval_that_reaches_zero_differs_from_nothing() -> None:
 def test_without_swaps_no_estimator_can_tell() -> None:
     found = PositionBias.of(thorough(swaps=False), samples=2)
     assert found.best is None
-    finding = found.finding()
+    finding = found.section()
     assert finding.verdict is Verdict.UNKNOWN
     assert "no estimator can tell" in finding.answer.lower()
     assert finding.numbers["curves"]["click-rate"]["problem"] is None
@@ -57,10 +58,34 @@ def test_without_swaps_no_estimator_can_tell() -> None:
 def test_an_interval_from_nearly_nothing_to_anything_says_nothing() -> None:
     wide = Curve("all-pairs", np.array([1, 0.5, 0.08]), np.array([1, 0.2, 0.01]), np.array([1, 0.9, 25.5]), 0.0, None)
     others = [curve(name, [1, 0.5, 0.1]) for name in ("click-rate", "pivot", "adjacent-chain", "em")]
-    finding = bias(wide, *others).finding()
+    finding = bias(wide, *others).section()
     assert finding.verdict is Verdict.UNKNOWN
     assert "(95 % interval 0.01-25.50)" in finding.answer
     assert "next to nothing" in finding.answer
+
+
+def test_a_curve_without_an_interval_says_so_and_is_not_good() -> None:
+    unknown = np.full(3, np.nan)
+    bare = Curve("all-pairs", np.array([1, 0.5, 0.2]), unknown, unknown, 0.8, None)
+    others = [curve(name, [1, 0.5, 0.2]) for name in ("click-rate", "pivot", "adjacent-chain", "em")]
+    found = bias(bare, *others)
+    finding = found.section()
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "nan" not in finding.answer
+    assert "In 80% of the resamples swaps do not link all positions" in finding.answer
+    assert found.by_swaps
+    assert not found.told
+
+
+@pytest.mark.parametrize(("high", "verdict"), [(1.99, Verdict.GOOD), (2.0, Verdict.UNKNOWN)])
+def test_an_interval_may_be_a_factor_of_ten_wide(high: float, verdict: Verdict) -> None:
+    ends = np.array([1.0, 0.5, 0.2]), np.array([1.0, 0.9, high])
+    curves = [Curve(name, np.array([1, 0.5, 0.5]), *ends, 0.0, None) for name in ("all-pairs", "em", "click-rate")]
+    unknown = np.full(3, np.nan)
+    failed = [Curve(name, unknown, unknown, unknown, 1.0, "why") for name in ("pivot", "adjacent-chain")]
+    found = bias(*curves, *failed)
+    assert found.section().verdict is verdict
+    assert found.told == (verdict is Verdict.GOOD)
 
 
 def test_an_estimator_that_is_alone_agrees_with_nobody() -> None:
@@ -68,4 +93,6 @@ def test_an_estimator_that_is_alone_agrees_with_nobody() -> None:
     failed = [Curve(name, unknown, unknown, unknown, 1.0, "why") for name in ("pivot", "adjacent-chain", "all-pairs")]
     found = bias(*failed, curve("em", [1, 0.5, 0.2]), curve("click-rate", [1, 0.5, 0.1]))
     assert not found.by_swaps
-    assert "No other estimator can tell." in found.finding().answer
+    assert not found.told
+    assert found.section().verdict is Verdict.CAREFUL
+    assert "No other estimator can tell." in found.section().answer

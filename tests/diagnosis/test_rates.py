@@ -66,7 +66,7 @@ def _said(shown: list[int], clicks: list[int]) -> tuple[str, str]:
         clicks=(pages < np.array(clicks)[places]).astype(int),
         queries=np.arange(len(lengths)),
     )
-    found = ClickRates.of(log).finding()
+    found = ClickRates.of(log).section()
     return str(found.verdict), found.answer
 
 
@@ -92,5 +92,5 @@ def test_where_every_page_has_one_click_rates_do_not_tell_whether_a_device_matte
         ([1, 1, 0, 0, 0, 1, 0, 1], devices, False),
         (clicks, ["phone", "desk"] * 4, False),
     ):
-        said = ClickRates.of(ClickLog.of(**shown, clicks=clicked, queries=np.arange(4), device=device)).finding().answer
+        said = ClickRates.of(ClickLog.of(**shown, clicks=clicked, queries=np.arange(4), device=device)).section().answer
         assert ("rates do not tell whether device matters" in said) is fixed

@@ -38,13 +38,13 @@ def test_counts_are_those_of_the_pages() -> None:
 
 def test_few_clicks_of_robots_are_no_worry(volume: Volume) -> None:
     """A hundredth of the clicks is the bound."""
-    finding = replace(volume, clicks=20_000, robot_pages=30, robot_clicks=200).finding()
+    finding = replace(volume, clicks=20_000, robot_pages=30, robot_clicks=200).section()
     assert finding.verdict is Verdict.GOOD
     assert "robot" not in finding.answer
 
 
 def test_a_large_log_of_many_queries_is_enough(volume: Volume) -> None:
-    finding = volume.finding()
+    finding = volume.section()
     assert finding.verdict is Verdict.GOOD
     assert finding.advice == ""
     assert finding.answer.startswith("40,000 pages of 200 queries")
@@ -72,7 +72,7 @@ def test_a_large_log_of_many_queries_is_enough(volume: Volume) -> None:
     ],
 )
 def test_what_is_missing_is_said(volume: Volume, change: dict[str, object], verdict: Verdict, sentence: str) -> None:
-    finding = replace(volume, **change).finding()  # type: ignore[arg-type]
+    finding = replace(volume, **change).section()  # type: ignore[arg-type]
     assert finding.verdict is verdict
     assert sentence.lower() in finding.answer.lower()
     assert finding.advice

@@ -122,6 +122,11 @@ def features(file: str) -> None:
     parquet.write_table(pa.table({"document": np.arange(5), "freshness": np.arange(5) / 5}), file)
 
 
+def titles(file: str) -> None:
+    """Titles of some documents."""
+    Path(file).write_text("document,title\n1,Red shoes\n2,Blue shoes\n")
+
+
 def shown_and_clicked(shown: str, clicks: str) -> None:
     """A log in two tables; three clicks were written twice, and two are on documents that were not shown."""
     search, place = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)

@@ -253,7 +253,7 @@ options = { debias = true }
     name = _spec(tmp_path, 'analysis = "table"\nvalidation = ["clicks"]', methods)
     Path(name).write_text(Path(name).read_text().replace("queries = 100", "queries = 100\nfolds = [1, 3]"))
     findings, _ = reproduce(name, out=tmp_path / "out", workers=1)
-    values = {ranker["label"]: ranker["measures"]["nDCG@10"]["mean"] for ranker in findings.content[0]["rankers"]}
+    values = {ranker["label"]: ranker["measures"]["nDCG@10"]["mean"] for ranker in findings.numbers[0]["rankers"]}
     assert values["knows"] == pytest.approx(1.0)
     assert values["Labeled"] != values["Labeled, shown"]
     assert 0.3 < values["LightGBM"] < 0.9
@@ -349,7 +349,7 @@ def test_the_base_vector_projects_as_the_ranker_does(vectors: Path) -> None:
     findings, folder = reproduce(name, out=vectors / "out", workers=1)
     experiment = Experiment.of(read_spec(name), None, folder.parent / "runs")
     outcome = experiment.outcomes(experiment.contenders()[0], "trust", "labels")[0]
-    found = dict(zip(findings.content[0]["on"], findings.content[0]["mean"], strict=True))
+    found = dict(zip(findings.numbers[0]["on"], findings.numbers[0]["mean"], strict=True))
     assert found["base vector"] == pytest.approx(np.nanmean(outcome.values[3]))
     assert list(found) == [*map(str, range(1, 11)), BASE, MEAN, PROBABLE, PRINCIPAL]
     ranker, test = load(outcome.model), outcome.run.source.read().test
@@ -387,17 +387,17 @@ def test_the_principal_axis_is_that_of_largest_variance_and_points_with_the_obse
 def test_the_size_of_a_data_set_stands_beside_those_of_the_paper(tmp_path: Path) -> None:
     findings, _ = reproduce("data-set", out=tmp_path, data="letor-like=30")
     train = Source.parse("letor-like=30").read().train
-    assert findings.content["training"] == (30, train.documents, len(train.feature_names), 5)
+    assert findings.numbers["training"] == (30, train.documents, len(train.feature_names), 5)
     rows = {row["part"]: row for row in findings.tables[0].rows}
     assert rows["paper, Yahoo!"]["documents per query"] == "24.38"
     assert rows["paper, Istella-S"]["documents per query"] == "103.32"
     assert rows["paper, TianGong-ST"]["documents per query"] == "96.79"
-    assert findings.content["all, with a relevant document"][0] <= findings.content["all"][0]
+    assert findings.numbers["all, with a relevant document"][0] <= findings.numbers["all"][0]
 
 
 def test_the_click_matrix_has_the_singular_values_of_the_paper(tmp_path: Path) -> None:
     findings = click_matrix(Experiment.of(read_spec("click-matrix"), None, tmp_path))
-    values = {each["clicks"]: each["singular_values"] for each in findings.content}
+    values = {each["clicks"]: each["singular_values"] for each in findings.numbers}
     np.testing.assert_allclose(values["real"], [1.40, 0.15, 0.07, 0.06, 0.03], atol=0.005)
     assert np.count_nonzero(np.array(values["trust"]) > 1e-9) == 2
     assert np.count_nonzero(np.array(values["position-based"]) > 1e-9) == 1

@@ -16,7 +16,7 @@ from tests.pages.browser import chromium
 from tests.pages.test_page import page as plain
 from tests.reporting.runs import by_clicks, by_labels, compared
 
-from ultr.diagnosis import diagnose, diagnosis_page
+from ultr.diagnosis import diagnose
 from ultr.pages import Page, Section, Table
 
 PHONE = {"width": 360, "height": 740}
@@ -24,10 +24,10 @@ PAPER = {"width": 718, "height": 1_000}
 """The width of A4 without margins of a centimetre, in pixels."""
 PAGES: dict[str, Callable[[], Page]] = {
     "plain": plain,
-    "doctor": lambda: diagnosis_page(diagnose(thorough(pages=4_000), samples=5, draws=19)),
-    "report by labels": lambda: by_labels().page(),
-    "report by clicks": lambda: by_clicks().page(),
-    "comparison": lambda: compared().page(),
+    "doctor": lambda: diagnose(thorough(pages=4_000), samples=5, draws=19).page(),
+    "report by labels": by_labels,
+    "report by clicks": by_clicks,
+    "comparison": compared,
 }
 CONTRASTS = """() => {
   const part = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -39,7 +39,8 @@ CONTRASTS = """() => {
       if (colour.length < 4 || colour[3] > 0) return colour;
     }
   };
-  const words = [...document.querySelectorAll("h1, h2, h3, p, li, th, td, summary, code, footer, .badge, svg text")];
+  const kinds = "h1, h2, h3, h4, p, li, figcaption, th, td, summary, code, footer, .badge, svg text";
+  const words = [...document.querySelectorAll(kinds)];
   return words.filter((each) => each.textContent.trim() && !each.closest("[id*=cell-]")).map((each) => {
     const style = getComputedStyle(each);
     const own = light(numbers(each.tagName === "text" ? style.fill : style.color)), under = light(behind(each));
@@ -145,7 +146,7 @@ def test_on_paper_nothing_is_hidden_or_cut_off(open_page: Callable[..., Tab]) ->
     tab.emulate_media(media="print")
     assert tab.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
     hidden = tab.evaluate(
-        "[...document.querySelectorAll('h2, h3, p, th, td, svg, pre, summary')]"
+        "[...document.querySelectorAll('h2, h3, h4, p, th, td, svg, pre, summary, figcaption')]"
         ".filter((each) => !each.checkVisibility()).map((each) => each.textContent)"
     )
     assert hidden == []

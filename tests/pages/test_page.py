@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ultr.pages import Badge, Drawing, Page, Section, Table, blank
+from ultr.pages import Drawing, Page, Section, Table, Verdict, blank, notebook
+from ultr.pages.drawing import tip
 
 UNCLOSED = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -44,8 +46,16 @@ def drawing() -> Drawing:
 def page() -> Page:
     table = Table("counts", [{"name": "<b>", "number": "1,000"}, {"name": "b", "number": "20"}])
     folded = Table("more", [{"": "x", "text": "one & two"}], folded=True)
-    section = Section("First?", "Yes & no.", "Do it.", Badge("good", "good"), [drawing(), drawing()], [table, folded])
-    return Page("A <title>", "All in all.", [section, Section("Second?")], ["One.", "Two."], "the end")
+    section = Section(
+        "First?",
+        "Yes & no.\n\nBoth.",
+        Verdict.GOOD,
+        "Do it.",
+        tables=[table, folded],
+        figures={"one": drawing, "two": drawing, "none": lambda: None},
+        parts=[Section("Part?", "In part.", Verdict.BAD, word="no", folded=True, figures={"three": drawing})],
+    )
+    return Page("A <title>", "All in all.", [section, Section("Second?", folded=True)], ["One.", "Two."], "the end")
 
 
 def test_a_page_is_well_formed_and_asks_for_nothing_outside() -> None:
@@ -86,6 +96,33 @@ def test_a_drawing_has_a_text_alternative_and_takes_the_colour_of_the_page() -> 
     assert "currentColor" in svg
     assert "#000000" not in svg
     assert "#3b6fb6" in svg
+
+
+def test_a_pointer_on_a_point_reads_its_value() -> None:
+    figure, axes = blank(4, 2)
+    tip(axes, 1, 2, 'A & "B", position 1: 2.000')
+    tip(axes, float("nan"), 2, "nothing")
+    svg = Drawing(figure, "points").svg("one")
+    assert '<title>A &amp; "B", position 1: 2.000</title>' in svg
+    assert "nothing" not in svg
+    Elements(svg)
+
+
+def test_a_notebook_gets_the_sections_without_script_and_with_ids_of_their_own() -> None:
+    one, other = page().fragment(), Page("another", "", page().sections).fragment()
+    assert "<script" not in one
+    assert "<html" not in one
+    assert "First?" in one
+    assert Elements(one).open == []
+    ids = [{attributes["id"] for _, attributes in Elements(text).found if "id" in attributes} for text in (one, other)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_a_notebook_without_the_libraries_for_pages_shows_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert notebook(page()) == page().fragment()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert notebook(page()) is None
 
 
 def test_dollars_that_a_user_wrote_are_not_mathematics() -> None:
@@ -140,11 +177,20 @@ def test_a_browser_may_run_the_script_of_the_page_and_nothing_else() -> None:
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_what_would_turn_text_around_is_made_visible() -> None:
-    figure, axes = blank(4, 2, title="title \u202eevil")
+    figure, axes = blank(4, 2, xlabel="title \u202eevil")
     axes.set_xticks([0, 1], ["tick \u2066", "\x1b[2J"])
     table = Table("table \u200f", [{"column \u202e": "cell \x9b31m"}])
-    section = Section("section \u202e", drawings=[Drawing(figure, "description \u202e")], tables=[table])
+    section = Section(
+        "section \u202e", figures={"caption \u202e": lambda: Drawing(figure, "description \u202e")}, tables=[table]
+    )
     text = Page("page \u202e", "summary \u202e", [section]).html()
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
-    for shown in (r"title \u202eevil", r"tick \u2066", r"\x1b[2J", r"cell \x9b31m", r"description \u202e"):
+    for shown in (
+        r"title \u202eevil",
+        r"tick \u2066",
+        r"\x1b[2J",
+        r"cell \x9b31m",
+        r"description \u202e",
+        r"caption \u202e",
+    ):
         assert shown in text

@@ -20,8 +20,9 @@ from ultr.errors import UltrWarning
 from ultr.methods import DLA, ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
+from ultr.pages import Page
 from ultr.relevance import MLP
-from ultr.reporting import Model, Report, ReportInputs, comparison_report, report
+from ultr.reporting import Model, ReportInputs, comparison_report, report
 from ultr.simulation.log import simulate
 
 TINY: dict[str, Any] = {"relevance": MLP(hidden=(8,), steps=20, batch_size=32), "evaluate_every": 5}
@@ -67,7 +68,7 @@ def saved(folder: Path, *names: str, graded: bool = True) -> tuple[Model, ...]:
 
 
 @cache
-def by_labels() -> Report:
+def by_labels() -> Page:
     """All models on judged lists."""
     with TemporaryDirectory() as folder:
         models = saved(Path(folder), "raw", "vectors", "labels")
@@ -78,7 +79,7 @@ def by_labels() -> Report:
 
 
 @cache
-def by_clicks() -> Report:
+def by_clicks() -> Page:
     """A model beside raw clicks, on a log without grades."""
     with TemporaryDirectory() as folder:
         models = saved(Path(folder), "vectors", "raw", graded=False)
@@ -88,7 +89,7 @@ def by_clicks() -> Report:
 
 
 @cache
-def compared() -> Report:
+def compared() -> Page:
     """Two models side by side."""
     with TemporaryDirectory() as folder:
         models = saved(Path(folder), "vectors", "dual")

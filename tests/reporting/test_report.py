@@ -17,8 +17,7 @@ from ultr.explanation import explain
 from ultr.files import as_json
 from ultr.pages.drawing import ink_on, luminance
 from ultr.reporting import Model, ReportInputs, models_of, report
-from ultr.reporting.click_matrix import click_matrix
-from ultr.reporting.orders import most_moved
+from ultr.reporting.moved import moved_lists
 from ultr.reporting.orders import orders as orders_section
 from ultr.reporting.provenance import provenance
 from ultr.reporting.quality import quality
@@ -26,10 +25,21 @@ from ultr.reporting.quality import quality
 
 def test_a_report_has_every_part_and_its_numbers_are_json() -> None:
     content = json.loads(as_json(by_labels().as_json()))
-    parts = ["models", "quality", "learning", "bias", "plane", "click_matrix", "examination", "orders", "reproduce"]
-    assert [name for name in content if name not in ("format", "title", "summary")] == parts
-    assert len(by_labels().page().sections) == len(parts)
-    assert len(by_labels().page().html()) < 1_000_000
+    parts = [
+        "decision",
+        "heads",
+        "quality",
+        "orders",
+        "examination",
+        "bias",
+        "plane",
+        "learning",
+        "models",
+        "reproduce",
+    ]
+    assert [name for name in content if name not in ("title", "summary")] == parts
+    assert len(by_labels().sections) == len(parts)
+    assert len(by_labels().html()) < 1_000_000
 
 
 def test_measures_and_leads_are_those_of_evaluate() -> None:
@@ -48,7 +58,7 @@ def test_without_labels_clicks_tell_and_doubt_is_kept() -> None:
     assert content["against"] == "raw"
     assert content["answers"]["value"]["verdict"] == "cannot tell"
     assert "cannot tell" in found.summary
-    assert "There are no labels; give --data." in found.page().html()
+    assert "There are no labels; give --data." in found.html()
 
 
 def test_two_runs_are_compared_in_one_page() -> None:
@@ -82,7 +92,7 @@ def test_a_model_without_a_record_of_its_data_is_doubted_on_the_page(tmp_path: P
     assert "Whether raw learned from the log is not recorded. What is said of the log below" in told
     assert "is not the log that" not in told
     part = quality(replace(material, draws=19))
-    assert "on the 6 queries of the log that vectors was not trained on." in part.text
+    assert "on the 6 queries of the log that vectors was not trained on." in part.answer
     warning = "what raw was trained on is not recorded, so numbers are too good if it was this log; train again to have"
     assert part.advice.startswith(f"Warning: {warning}")
     assert part.numbers["warnings"][0].startswith(warning)
@@ -93,8 +103,8 @@ def test_a_model_without_a_record_of_its_data_is_doubted_on_the_page(tmp_path: P
 
 def test_without_log_and_labels_a_page_says_what_is_missing(tmp_path: Path) -> None:
     found = report(ReportInputs(saved(tmp_path, "vectors")), name="bare", command="ultr report bare")
-    text = found.page().html()
-    assert text.count("give --log FOLDER") == 4
+    text = found.html()
+    assert text.count("give --log FOLDER") == 3
     assert "This needs judged lists, or the log" in text
     assert "ultr train vectors" in text
 
@@ -141,7 +151,7 @@ def test_the_queries_that_move_most_come_first() -> None:
         queries=[f"{number:02}" for number in range(count)],
     )
     model = Model("fixed", Path(), None, Fixed(-1))  # type: ignore[arg-type]
-    found = most_moved(clicks, None, model, count=count)
+    found = moved_lists(clicks, None, model)
     # The score is the place that the document goes to, since the lowest comes first.
     distances = [sum(abs(place - to) for place, to in enumerate(order)) for order in orders]
     assert [moved.distance for moved in found] == sorted(distances, reverse=True)
@@ -149,7 +159,7 @@ def test_the_queries_that_move_most_come_first() -> None:
         order = orders[int(moved.query)]
         assert [order[place] for place in moved.order] == [0, 1, 2, 3]
     against = Model("other", Path(), None, Fixed(1))  # type: ignore[arg-type]
-    reversed_ = most_moved(clicks, against, model, count=count)
+    reversed_ = moved_lists(clicks, against, model)
     assert {moved.distance for moved in reversed_} == {8}
     assert all(moved.order.tolist() == [3, 2, 1, 0] for moved in reversed_)
 
@@ -163,11 +173,12 @@ def test_of_several_lists_of_a_query_the_most_frequent_is_shown() -> None:
         clicks=[0, 0, 3, 1],
         queries=["a", "a"],
     )
-    (moved,) = most_moved(clicks, None, Model("fixed", Path(), None, Fixed(-1)))  # type: ignore[arg-type]
+    (moved,) = moved_lists(clicks, None, Model("fixed", Path(), None, Fixed(-1)))  # type: ignore[arg-type]
     assert (moved.impressions, moved.documents.tolist(), moved.clicks.tolist()) == (9, [1, 0], [3, 1])
-    assert moved.rows(("as shown", "new order")) == [
-        {"place": "1", "as shown": "document 1", "clicks": "3", "new order": "document 0", "move": "▲ 1"},
-        {"place": "2", "as shown": "document 0", "clicks": "1", "new order": "document 1", "move": "▼ 1"},
+    assert moved.pages == 14
+    assert moved.rows(("as shown", "new order"), ["one", "zero"]) == [
+        {"place": "1", "as shown": "one", "clicks": "3 (33%)", "new order": "zero", "move": "▲ 1"},
+        {"place": "2", "as shown": "zero", "clicks": "1 (11%)", "new order": "one", "move": "▼ 1"},
     ]
 
 
@@ -185,25 +196,6 @@ def test_the_features_that_moved_documents_are_told_in_the_new_order(tmp_path: P
             largest = np.sort(np.abs(contributions))[::-1][:2]
             assert [abs(moved) for moved in reasons.values()] == pytest.approx(largest.tolist())
             assert row["because of"] == ", ".join(f"{name} {moved:+.2g}" for name, moved in reasons.items())
-
-
-def test_the_click_matrix_counts_clicks_by_grade_or_else_by_score(tmp_path: Path) -> None:
-    models = saved(tmp_path, "vectors")
-    graded = click_matrix(ReportInputs(models, log=log()))
-    grades = log().grades
-    assert grades is not None
-    shown = np.repeat(log().impressions, log().lengths)
-    for grade, rates in enumerate(graded.numbers["rates"]):
-        for place, rate in enumerate(rates, start=1):
-            chosen = (grades.values[log().documents] == grade) & (log().positions == place)
-            if chosen.any():
-                assert rate == pytest.approx(log().clicks[chosen].sum() / shown[chosen].sum())
-    values = np.linalg.svd(np.array(graded.numbers["rates"]), compute_uv=False)
-    assert graded.numbers["singular_values"] == pytest.approx(values.tolist())
-    assert graded.text.startswith("Groups are the grades that a judge gave")
-    scored = click_matrix(ReportInputs(models, log=log(graded=False)))
-    assert len(scored.numbers["rates"]) == 5
-    assert scored.text.startswith("The log has no grades, so groups are fifths")
 
 
 def test_numbers_can_be_read_on_every_shade_of_a_heat_map() -> None:

@@ -131,14 +131,20 @@ def swaps_by_group(cells: Cells, groups: Integers, *, count: int) -> tuple[Doubl
     return weights + weights.swapaxes(1, 2), above + below.swapaxes(1, 2)
 
 
+def reached(linked: Mask) -> Mask:
+    """[positions], those that a chain of links, [positions, positions], leads to from the first."""
+    found = np.zeros(len(linked), dtype=np.bool_)
+    found[0] = True
+    for _ in range(len(linked)):
+        found |= linked[found].any(axis=0)
+    return found
+
+
 def check_linked(linked: Mask) -> None:
     """Raise a `DataError` unless a chain of links, [positions, positions], leads from the first position to all."""
-    reached = np.zeros(len(linked), dtype=np.bool_)
-    reached[0] = True
-    for _ in range(len(linked)):
-        reached |= linked[reached].any(axis=0)
-    if not reached.all():
-        alone = _spans(np.flatnonzero(~reached) + 1)
+    found = reached(linked)
+    if not found.all():
+        alone = _spans(np.flatnonzero(~found) + 1)
         raise DataError(
             f"no chain of clicked documents shown at two positions links position 1 with {alone}, so their bias cannot "
             "be compared; log some swaps between them, or give propensities"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,17 +11,11 @@ from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
 
-if TYPE_CHECKING:
-    from ultr.evaluation.comparison import Comparison
-    from ultr.evaluation.trial import Answer
-
-EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
-"""Fields of a value that say how much evidence it rests on."""
-
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="Model folder.")],
-    b: Annotated[Path, typer.Argument(help="Model folder that may be better.")],
+    models: Annotated[
+        list[Path], typer.Argument(help="Model folders, two or more; the others may be better than the first.")
+    ],
     log: Annotated[Path, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")],
     propensities: Annotated[
         Path | None,
@@ -48,10 +41,16 @@ def compare(
             "together, so that you may stop at the first winner.",
         ),
     ] = 1,
+    against: Annotated[
+        Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the answers to this file.")] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Is ranker B better than A, and than raw clicks? By a click log alone, or `cannot tell` where it does not say.
+
+    Of more than two rankers, each is compared with the first, a row for each.
 
     The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
@@ -60,20 +59,21 @@ def compare(
     """
     from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
-    from ultr.evaluation.comparison import AS_SHOWN
+    from ultr.evaluation.comparison import AS_SHOWN, ranked
     from ultr.evaluation.comparison import compare as compare_rankers
     from ultr.evaluation.shift import shift_from_log
     from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
     from ultr.methods.value_option import as_sum
+    from ultr.pages import Page
 
     if weighting == "doubly-robust":
         raise OptionError("doubly-robust needs a model of relevance, which only ultr.evaluation.compare takes")
-    names = str(a), str(b)
-    rankers = [load(path) for path in (a, b)]
-    categories = options.common_categories(dict(zip(names, rankers, strict=True)))
+    names = _names(models, against)
+    rankers = {name: load(Path(name)) for name in names}
+    categories = options.common_categories(rankers)
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
-    for name, ranker in zip(names, rankers, strict=True):
+    for name, ranker in rankers.items():
         if value := ranker.options.get("value"):
             output.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
     if estimator is not None:
@@ -82,80 +82,47 @@ def compare(
     given = None if propensities is None else options.read_propensities(propensities, estimator)
     if propensities is None and estimator == "click-rate":
         given = tuple(click_rate_propensities(clicks).tolist())
-    comparison = compare_rankers(
-        rankers[0],
-        rankers[1],
-        clicks,
-        propensities=given,
-        estimator=EM if estimator in {None, "click-rate"} else str(estimator),
-        weighting=weighting,
-        utility=utility,
-        names=names,
-        unseen=unseen_part(dict(zip(names, rankers, strict=True)), clicks),
-        looks=looks,
-        seed=seed,
-    )
-    shifts = {name: shift_from_log(ranker, comparison.unseen.log) for name, ranker in zip(names, rankers, strict=True)}
+    unseen, assumption, found = unseen_part(rankers, clicks), None, []
+    for name in names[1:]:
+        comparison = compare_rankers(
+            rankers[names[0]],
+            rankers[name],
+            clicks,
+            propensities=given,
+            estimator=EM if estimator in {None, "click-rate"} else str(estimator),
+            weighting=weighting,
+            utility=utility,
+            names=(names[0], name),
+            unseen=unseen,
+            assumption=assumption,
+            looks=looks,
+            seed=seed,
+        )
+        assumption = comparison.assumption
+        found.append(comparison)
+    shifts = {name: shift_from_log(ranker, unseen.log) for name, ranker in rankers.items()}
+    section = found[0].section() if len(found) == 1 else ranked(found)
+    if html is not None:
+        Page(section.title, "", [section]).write(html)
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
-        about = {"log": str(log), "a": names[0], "b": names[1], "looks": looks}
-        output.print_json(about | _content(comparison) | moved)
+        about = {"log": str(log), "a": names[0], "looks": looks}
+        answers = {"b": names[1], **section.numbers} if len(found) == 1 else {"rankers": section.numbers}
+        output.print_json(about | answers | moved)
         return
-    _print(comparison, names=names, looks=looks)
+    output.print_section(section)
     for name, shift in shifts.items():
         output.echo(shift.sentence(name, AS_SHOWN))
 
 
-def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> None:
-    from ultr.evaluation.comparison import QUESTIONS
-
-    a, b = names
-    output.echo(f"{comparison.value.verdict}: {comparison.value.reason}")
-    for sentence in (f"Compared on {comparison.unseen.name}.", *comparison.unseen.remarks):
-        output.echo(sentence)
-    output.echo(comparison.assumption.sentence)
-    if comparison.values:
-        rows = [
-            {
-                "ranker": name,
-                "value": value.interval().text(),
-                "effective clicks": f"{value.effective_clicks:,.0f}",
-                "clipped": f"{value.clipped:.1%}",
-                "never shown": f"{value.unsupported:.1%}",
-            }
-            for name, value in comparison.values.items()
-        ]
-        output.print_table(rows, title="\nvalue, 95 % intervals with the propensities taken for known")
-    else:
-        output.echo("Give --propensities, or a log with swaps, to compare the rankings themselves.")
-    rows = []
-    for field, question in QUESTIONS.items():
-        answer: Answer = getattr(comparison, field)
-        rows.append(
-            {
-                f"{b} ...": question.format(a=a),
-                "answer": "yes" if answer.winner == b else "no" if answer.winner else answer.verdict,
-                "by": "" if answer.difference is None else f"{answer.difference.mean:+.4f}",
-                "low": "" if answer.difference is None else f"{answer.difference.low:+.4f}",
-                "high": "" if answer.difference is None else f"{answer.difference.high:+.4f}",
-            }
-        )
-    output.print_table(rows, title="\nanswers, 95 % intervals" + (f" for {looks} looks" if looks > 1 else ""))
-
-
-def _content(comparison: Comparison) -> dict[str, Any]:
-    from ultr.evaluation.comparison import QUESTIONS
-
-    theta = comparison.propensities
-    return {
-        "compared_on": comparison.unseen.name,
-        "warnings": comparison.unseen.warnings,
-        "notes": comparison.unseen.notes,
-        "propensities": None if theta is None else theta.tolist(),
-        "one_propensity_for_each_position": vars(comparison.assumption),
-        "values": {
-            name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
-            for name, value in comparison.values.items()
-        },
-        "answers": {field: asdict(getattr(comparison, field)) for field in QUESTIONS},
-    }
+def _names(models: list[Path], against: Path | None) -> list[str]:
+    """The names of the models, the one that the others are compared with first."""
+    names = [str(path) for path in models]
+    if against is not None:
+        names = [str(against), *(name for name in names if name != str(against))]
+    if len(names) < 2:
+        raise OptionError("there is nothing to compare with; give two models or more")
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise OptionError(f"the rankers need different names, got {twice!r} twice")
+    return names

@@ -48,14 +48,14 @@ def doctor(
 
     Example: `ultr doctor log --html doctor.html`
     """
-    from ultr.diagnosis import diagnose, diagnosis_page
+    from ultr.diagnosis import diagnose
 
     checks.integer("samples", samples, at_least=1)
     with output.status(f"examining {log}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
         found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
         if html is not None:
-            diagnosis_page(found).write(html)
+            found.page().write(html)
     if json:
         output.print_json(found.as_json())
         return
@@ -104,8 +104,8 @@ def _print(found: Diagnosis, *, full: bool) -> None:
     table.add_column(no_wrap=True)
     table.add_column()
     for finding in found.findings:
-        answer = output.shown(f"{finding.question}\n", "bold").append(output.shown(finding.answer, "not bold"))
-        table.add_row(output.shown(str(finding.verdict), TONES[finding.verdict]), answer)
+        answer = output.shown(f"{finding.title}\n", "bold").append(output.shown(finding.answer, "not bold"))
+        table.add_row(output.shown(finding.badge, TONES[finding.badge]), answer)
     console.print(table)
     if full:
         for finding in found.findings:

@@ -12,11 +12,15 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
+    from ultr.evaluation import Evaluation
     from ultr.methods.ranker import Ranker
+
+MAIN = "nDCG@10"
+"""The measure that models are sorted and compared by, where it is asked for; else the last one."""
 
 
 def evaluate(
-    models: Annotated[list[Path], typer.Argument(help="Model folders; the first one is compared with the others.")],
+    models: Annotated[list[Path], typer.Argument(help="Model folders; the others are compared with the first.")],
     data: Annotated[
         str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like, or an SVMlight, CSV or Parquet file.")
     ] = None,
@@ -33,6 +37,9 @@ def evaluate(
     label_column: options.LabelColumn = None,
     document_column: options.DocumentColumn = None,
     features: options.Features = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
+    ] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -47,7 +54,7 @@ def evaluate(
 
     if data is None and log is None:
         raise OptionError("there is nothing to evaluate on; give --data, --log or both")
-    rankers = {str(path): load(path) for path in models}
+    rankers = {str(path): load(path) for path in ([] if against is None else [against]) + models}
     content: dict[str, Any] = {}
     if data is not None:
         judged = options.read_part(
@@ -77,24 +84,24 @@ def _on_labels(
     as_json: bool,
 ) -> dict[str, Any]:
     from ultr.evaluation import evaluate as evaluate_ranker
+    from ultr.metrics import Measure
 
     results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
     names = list(next(iter(results.values())).values)
     first, *others = results
     tests = {name: {m: results[first].against(results[name], m) for m in names} for name in others}
     if not as_json:
+        main = MAIN if MAIN in names else names[-1]
+        sign = 1 if Measure.parse(main).higher_is_better else -1
         rows = [
-            {"measure": measure} | {name: result.interval(measure).text() for name, result in results.items()}
-            for measure in names
+            {"model": name, **{measure: result.interval(measure).text() for measure in names}}
+            | (_lead(result, None if name == first else results[first], first, main) if others else {})
+            for name, result in sorted(results.items(), key=lambda item: -sign * item[1].mean(main))
         ]
+        queries = judged.with_relevant().queries
+        left_out = f" that have a relevant document, of {judged.queries:,}" if queries < judged.queries else ""
         where = options.name_of_part(data, part)
-        output.print_table(rows, title=f"{where}, {judged.with_relevant().queries:,} queries, 95 % intervals")
-        for name, by_measure in tests.items():
-            for measure, test in by_measure.items():
-                output.echo(
-                    f"{first} - {name}, {measure}: {test.difference:+.4f} "
-                    f"[{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f}"
-                )
+        output.print_table(rows, title=f"{where}, {queries:,} queries{left_out}, 95 % intervals")
     return {
         "data": data,
         "part": part,
@@ -102,6 +109,15 @@ def _on_labels(
         "measures": {name: {m: vars(result.interval(m)) for m in names} for name, result in results.items()},
         "first_against": {name: {m: vars(test) for m, test in by.items()} for name, by in tests.items()},
     }
+
+
+def _lead(own: Evaluation, other: Evaluation | None, name: str, measure: str) -> dict[str, str]:
+    """The lead over another model, query by query; empty cells for that model itself."""
+    cells = [""] * 4
+    if other is not None:
+        test = own.against(other, measure)
+        cells = [*(f"{number:+.4f}" for number in (test.difference, test.low, test.high)), f"{test.p_value:.4f}"]
+    return dict(zip((f"{measure} less that of {name}", "low", "high", "p"), cells, strict=True))
 
 
 def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[str, Any]:
@@ -112,6 +128,7 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
     unseen = unseen_part(rankers, clicks)
     fits = {name: click_fit(ranker, clicks, unseen=unseen) for name, ranker in rankers.items()}
     if not as_json:
+        ordered = sorted(fits.items(), key=lambda item: -item[1].list_log_likelihood)
         rows = [
             {
                 "model": name,
@@ -119,15 +136,15 @@ def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[
                 "log-likelihood": f"{fit.log_likelihood:.4f}",
                 "perplexity": f"{fit.perplexity:.4f}",
             }
-            for name, fit in fits.items()
+            for name, fit in ordered
         ]
         for sentence in (f"Measured on {unseen.name}.", *unseen.remarks):
             output.echo(sentence)
         output.print_table(rows, title=f"clicks in {log}")
-        by_position = zip(*(fit.perplexity_by_position for fit in fits.values()), strict=True)
         rows = [
-            {"position": str(position)} | {name: f"{value:.4f}" for name, value in zip(fits, values, strict=True)}
-            for position, values in enumerate(by_position, start=1)
+            {"model": name}
+            | {str(place): f"{value:.3f}" for place, value in enumerate(fit.perplexity_by_position, start=1)}
+            for name, fit in ordered
         ]
         output.print_table(rows, title="perplexity by position")
     return {

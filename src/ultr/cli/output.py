@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ultr.data.click_log import ClickLog
+    from ultr.pages import Section
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
@@ -69,6 +70,14 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
         for row in rows:
             table.add_row(*(shown(row[column]) for column in (first, *part)))
         console.print(table)
+
+
+def print_section(section: Section) -> None:
+    """Print the words of a section and its tables."""
+    for paragraph in f"{section.answer}\n\n{section.advice}".strip().split("\n\n"):
+        echo(paragraph)
+    for table in section.tables:
+        print_table(table.rows, title=f"\n{table.title}")
 
 
 def _is_numeric(rows: Sequence[Mapping[str, str]], column: str) -> bool:

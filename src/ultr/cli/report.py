@@ -38,16 +38,20 @@ def report(
     against: Annotated[
         list[Path] | None, typer.Option(help="Model to set beside it, such as one by `click` or `label`; repeatable.")
     ] = None,
+    titles: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet file with the id and the title of each document.")
+    ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Write one page on a run: what was trained on what, how good it is, what it learned, what it changes.
+    """Write one page on a run: what it changes for users and what that brings; below, what it learned and from what.
 
     The page stands alone: it opens offline, on a phone and on paper. Example: `ultr report model --against raw`
     """
     from ultr.pages import is_page
     from ultr.reporting import comparison_report
     from ultr.reporting import report as report_on
+    from ultr.reporting.report import FORMAT
 
     target = out or run / NAME
     if target.is_dir():
@@ -56,16 +60,16 @@ def report(
         raise OptionError(f"{target} is not a page of ultr; give another --out, or ask to overwrite it (--overwrite)")
     command = shlex.join(["ultr", *sys.argv[1:]])
     with output.status(f"reading {run}") as status:
-        inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold)
+        inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold, titles=titles)
         status.update(output.shown(f"looking at {inputs.subject.name}"))
         found = (
             report_on(inputs, name=str(run), command=command)
             if second is None
             else comparison_report(inputs, second, command=command)
         )
-        found.page().write(target)
+        found.write(target)
     if json:
-        output.print_json(found.as_json() | {"page": str(target)})
+        output.print_json({"format": FORMAT} | found.as_json() | {"page": str(target)})
         return
     output.echo(found.summary)
     if inputs.unseen is not None and not inputs.evaluations:
@@ -77,11 +81,20 @@ def report(
 
 
 def _inputs(
-    run: Path, other: Path | None, against: list[Path], *, log: Path | None, data: str | None, fold: int | None
+    run: Path,
+    other: Path | None,
+    against: list[Path],
+    *,
+    log: Path | None,
+    data: str | None,
+    fold: int | None,
+    titles: Path | None,
 ) -> tuple[ReportInputs, Model | None]:
     """All that the report is made of, and the model that the subject is compared with, if there is one."""
     from dataclasses import replace
 
+    from ultr.data.log_folder import read_document_ids
+    from ultr.datasets.titles import read_titles
     from ultr.reporting import Model, ReportInputs, models_of
 
     first = models_of(run)
@@ -94,12 +107,19 @@ def _inputs(
     judged, judged_name = _judged(models, data, fold, missing, told)
     for sentence in told:
         output.echo(sentence, err=True)
+    ids = None if clicks is None else read_document_ids(Path(log_name), len(clicks.features))
+    if titles is not None and ids is None:
+        missing.append(
+            f"The titles of {titles} are left out: the log has no ids of documents; prepare it from raw rows."
+        )
     inputs = ReportInputs(
         models=tuple(models),
         log=clicks,
         log_name=log_name,
         judged=judged,
         judged_name=judged_name,
+        document_ids=ids,
+        titles={} if titles is None else read_titles(titles),
         missing=tuple(missing),
     )
     if len(models) == len(first):

@@ -61,7 +61,7 @@ def reproduce(
             output.print_table(rows, title="ultr reproduce NAME")
         return
     try:
-        findings, folder = run(
+        found, folder = run(
             name,
             out=out,
             data=data,
@@ -76,13 +76,13 @@ def reproduce(
         output.echo("ultr: stopped; start the same command again to go on where it was", err=True)
         raise typer.Exit(130) from None
     if json:
-        output.print_json({"folder": str(folder), "findings": findings.content})
+        output.print_json({"folder": str(folder), "findings": found.numbers})
         return
-    for table in findings.tables:
-        output.print_table(table.rows, title=f"{findings.title} · {table.title}")
-    for note in findings.notes:
+    for table in found.tables:
+        output.print_table(table.rows, title=f"{found.title} · {table.title}")
+    for note in found.answer.split("\n\n"):
         output.echo(note)
-    output.echo(f"{folder}: tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
+    output.echo(f"{folder}: all on one page; tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
 
 
 def _numbers(text: str) -> list[int]:

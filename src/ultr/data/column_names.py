@@ -16,6 +16,7 @@ USUAL = {
     ),
     "position": ("position", "rank", "pos", "ordinal", "shown_position"),
     "click": ("click", "clicked", "is_click", "is_clicked", "clicks"),
+    "title": ("title", "document_title", "product_title", "product_name", "item_name", "name", "headline", "text"),
     "label": ("label", "grade", "relevance", "relevance_label", "relevance_grade", "rel", "judgment", "judgement"),
 }
 """The names by which a column is recognised, the surest first; case and punctuation do not count."""

@@ -91,7 +91,7 @@ class TableLists:
 
         """
         asked = columns or TableColumns()
-        file = _TableFile(Path(path))
+        file = TableFile(Path(path))
         names = file.names()
         found = asked.found_in(names, features or (), what=path)
         others = [name for name in names if name not in found.given()]
@@ -174,13 +174,14 @@ def _never_seen(table: pyarrow.Table, names: Sequence[str], categories: Categori
 
 
 @dataclass(frozen=True)
-class _TableFile:
+class TableFile:
     """A file whose columns are read when it is known what they are."""
 
     path: Path
 
     @property
     def is_parquet(self) -> bool:
+        """True if the ending says Parquet."""
         return ending(self.path) in PARQUET
 
     def place(self, row: int) -> str:

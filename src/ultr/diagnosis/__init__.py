@@ -1,7 +1,6 @@
 """An examination of a click log, before anything is trained on it. No torch here."""
 
 from ultr.diagnosis.diagnosis import Diagnosis, diagnose
-from ultr.diagnosis.finding import Finding, Verdict
-from ultr.diagnosis.page import diagnosis_page
+from ultr.pages import Verdict
 
-__all__ = ["Diagnosis", "Finding", "Verdict", "diagnose", "diagnosis_page"]
+__all__ = ["Diagnosis", "Verdict", "diagnose"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.bias.rank_test import RankTest
 from ultr.bias.scalar_test import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, Verdict, sentences
-from ultr.pages import Table
+from ultr.pages import Section, Table, Verdict, figures, sentences
 
 SMALLEST = 3
 """Too small a dimension costs far more than too large a one, and `Vectorization` needs one more than the rank of click
@@ -47,7 +47,7 @@ class BiasDimension:
         """The dimension that the clicks ask for: the rank that was found, or 1 where nothing speaks against it."""
         return self.scalar.test.dimension if self.scalar.test is not None and self.scalar.answer == "no" else 1
 
-    def finding(self, identified: int | None = None) -> Finding:
+    def section(self, identified: int | None = None) -> Section:
         """The answer on whether relevance times observation, two numbers, describes the clicks.
 
         `identified` is the largest dimension that the links between bias values support; None if nobody asked.
@@ -56,7 +56,7 @@ class BiasDimension:
         test = found.test
         if test is None:
             answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}", self._beyond(identified)]
-            return self._finding(
+            return self._section(
                 Verdict.UNKNOWN,
                 answer,
                 [f"{KEEP}, or log some swaps"],
@@ -73,12 +73,12 @@ class BiasDimension:
             advice = [
                 f"train Vectorization, with dimension {self.suggested}; methods with one propensity a position err"
             ]
-            return self._finding(Verdict.CAREFUL, [*answer, *caveats], advice)
+            return self._section(Verdict.CAREFUL, [*answer, *caveats], advice)
         power = f"trust bias as it was published would have been found with a chance of {test.power or 0:.0%}"
         if found.answer == "yes":
-            return self._finding(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
+            return self._section(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
         answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
-        return self._finding(
+        return self._section(
             Verdict.UNKNOWN,
             answer,
             [f"{KEEP}, or log more"],
@@ -94,16 +94,26 @@ class BiasDimension:
             f"{f'rank {identified} only' if identified else 'none'}: documents with similar features must tell the rest"
         )
 
-    def _finding(self, verdict: Verdict, answer: list[str], advice: list[str]) -> Finding:
+    def _section(self, verdict: Verdict, answer: list[str], advice: list[str]) -> Section:
         test = self.scalar.test
-        return Finding(
+        return Section(
             name="scalar",
-            question="Is one number for each position enough?",
+            title="Is one number for each position enough?",
             verdict=verdict,
             answer=sentences(answer),
             advice=sentences(advice),
             numbers=self._numbers(),
             tables=() if test is None else (self._what(test), _rates(test)),
+            figures={}
+            if test is None
+            else {
+                "click rates by relevance group and position": partial(
+                    figures.rate_map, test.rates, ylabel="relevance group"
+                ),
+                "singular values over the first": partial(
+                    figures.singular_values, test.singular_values / test.singular_values[0]
+                ),
+            },
         )
 
     def _numbers(self) -> dict[str, Any]:
@@ -143,10 +153,12 @@ class BiasDimension:
             rows["variance of clicks over that of independent ones"] = f"{found.dispersion.phi:.2f}"
         for rank, p in enumerate(test.p_values, start=1):
             rows[f"rank {rank} against {rank + 1}"] = f"p = {p:.3f}"
-        return Table.of_cells("what the test rests on", "", {name: [text] for name, text in rows.items()}, ["value"])
+        cells = {name: [text] for name, text in rows.items()}
+        return Table.of_cells("what the test rests on", "", cells, ["value"], folded=True)
 
 
 def _rates(test: RankTest) -> Table:
     cells = {str(group): [f"{rate:.3f}" for rate in rates] for group, rates in enumerate(test.rates, start=1)}
     places = [str(place) for place in range(1, test.rates.shape[1] + 1)]
-    return Table.of_cells("click rates by relevance group (the lowest first) and position", "group", cells, places)
+    title = "click rates by relevance group (the lowest first) and position"
+    return Table.of_cells(title, "group", cells, places, folded=True)

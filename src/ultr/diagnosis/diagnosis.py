@@ -10,16 +10,18 @@ from typing import Any
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis.bias_dimension import BiasDimension
+from ultr.diagnosis.curves_by_page import CurvesByPage
 from ultr.diagnosis.drift import Drift, no_time
 from ultr.diagnosis.factor_rates import ClickRates
-from ultr.diagnosis.finding import Finding, Verdict
 from ultr.diagnosis.gain import Gain
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
+from ultr.pages import Page, Section, Verdict, notebook
 from ultr.preparation.summary import Summary
+from ultr.version import __version__
 
 FORMAT = "ultr diagnosis 1"
 
@@ -37,35 +39,43 @@ class Diagnosis:
     linkage: Linkage
     position_predictability: PositionPredictability
     position_bias: PositionBias
+    curves_by_page: CurvesByPage | None
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Section, ...]:
         """An answer to each question."""
+        by_page = () if self.curves_by_page is None else (self.curves_by_page.section(),)
         return (
-            self.volume.finding(),
-            self.click_rates.finding(),
-            no_time() if self.drift is None else self.drift.finding(),
-            self.dimension.finding(self.linkage.supported.dimension),
-            self.linkage.finding(self.dimension.rank),
-            self.position_predictability.finding(),
-            self.position_bias.finding(),
-            self.gain.finding(),
+            self.volume.section(),
+            self.click_rates.section(),
+            no_time() if self.drift is None else self.drift.section(),
+            self.dimension.section(self.linkage.supported.dimension),
+            self.linkage.section(self.dimension.rank),
+            self.position_predictability.section(),
+            self.position_bias.section(),
+            *by_page,
+            self.gain.section(told=self.position_bias.told),
         )
 
     @property
     def headline(self) -> str:
         """A verdict in two sentences: can the log be debiased and how, and will it pay."""
-        found = {finding.name: finding.verdict for finding in self.findings}
-        if found["volume"] is Verdict.BAD:
+        if "volume" in self._bad:
             return "This log cannot be learned from as it is."
-        if Verdict.BAD in (found["identifiability"], found["features and position"]):
+        if self._bad:
             return "The bias of this log cannot be told from relevance as it is."
-        return f"{self._how} {self.gain.headline}".rstrip()
+        return f"{self._how} {self.gain.headline(told=self.position_bias.told)}".rstrip()
+
+    @property
+    def _bad(self) -> list[str]:
+        """The names of the findings that forbid to train on the log as it is."""
+        return [finding.name for finding in self.findings if finding.verdict is Verdict.BAD]
 
     @property
     def _how(self) -> str:
         """One sentence on how the log can be debiased."""
-        if self.linkage.supported.dimension < self.dimension.rank or self.linkage.alike:
+        linked = self.linkage.supported.dimension >= self.dimension.rank and not self.linkage.alike
+        if not linked or not self.position_bias.told:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
         if answer == "yes":
@@ -83,7 +93,17 @@ class Diagnosis:
         order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
         urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
         steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
-        return tuple(steps + self._commands() if self.volume.features else steps)
+        if "volume" in self._bad or not self.volume.features:
+            return tuple(steps)
+        return (*steps, *([self._raw()] if self._bad else self._commands()))
+
+    def _raw(self) -> str:
+        """The one ranker that can be had of a log whose bias cannot be told from relevance."""
+        kind = " --relevance trees" if self.volume.features_with_gaps else ""
+        return (
+            f"keep: ultr train click{kind} --log {quote(self.source)} --out raw; until the above is mended, no "
+            "debiased ranker can be trusted more than one by raw clicks"
+        )
 
     def _commands(self) -> list[str]:
         """What to train, with a network or with trees, and what to compare it with."""
@@ -99,7 +119,7 @@ class Diagnosis:
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
                 f"ultr compare model forest --log {log}",
             ]
-        if not self.position_bias.by_swaps:
+        if not self.position_bias.told:
             kind = " --relevance trees" if gaps else ""
             commands.append(
                 f"keep: ultr train click{kind} --log {log} --out raw; nothing in this log says whether "
@@ -110,6 +130,22 @@ class Diagnosis:
                 f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
             )
         return commands
+
+    def page(self) -> Page:
+        """A page with a section for each question."""
+        return Page(
+            title=f"Examination of {self.source}",
+            summary=self.headline,
+            steps=self.steps,
+            sections=self.findings,
+            footer=f"ultr {__version__}: ultr doctor {quote(self.source)}",
+        )
+
+    def __repr__(self) -> str:
+        return f"Diagnosis of {self.source}: {self.headline}"
+
+    def _repr_html_(self) -> str | None:
+        return notebook(self.page())
 
     def as_json(self) -> dict[str, Any]:
         """Every answer and every number."""
@@ -158,4 +194,5 @@ def diagnose(
         linkage=Linkage.of(log),
         position_predictability=PositionPredictability.of(log, seed=seed),
         position_bias=PositionBias.of(log, samples=samples, seed=seed),
+        curves_by_page=CurvesByPage.of(log, samples=samples, seed=seed),
     )

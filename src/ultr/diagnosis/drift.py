@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
 from ultr.data.totals import Totals
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
 from ultr.metrics.intervals import Interval
 from ultr.metrics.query_bootstrap import QueryBootstrap, percentiles, units_of
+from ultr.pages import Section, Verdict, figures, sentences
 from ultr.seeding import generator
 
 PART = 0.2
@@ -75,7 +76,7 @@ class Drift:
         beyond_chance = not self.ratio.low <= 1 <= self.ratio.high
         return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on whether the end of the log is like its beginning."""
         change = self.ratio.mean - 1
         said = (
@@ -92,9 +93,9 @@ class Drift:
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",
         ]
-        return Finding(
+        return Section(
             name=NAME,
-            question=QUESTION,
+            title=QUESTION,
             verdict=Verdict.CAREFUL if self.changed or many else Verdict.GOOD,
             answer=sentences([said, new]),
             advice=sentences(advice),
@@ -104,17 +105,20 @@ class Drift:
                 "new_queries": self.new_queries,
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
-            tables=(self.periods.table("click rate over time, 95 % intervals", "from", self.period_names),),
+            tables=(
+                self.periods.table("click rate over time, 95 % intervals", "from", self.period_names, folded=True),
+            ),
+            figures={"click rate over time": partial(figures.rates_over_time, self.period_names, self.periods.band)},
         )
 
 
 NAME, QUESTION = "drift", "Is the end of the log like its beginning?"
 
 
-def no_time() -> Finding:
+def no_time() -> Section:
     """The finding for a log without time."""
     said = "The log does not say when its pages were shown."
-    return Finding(NAME, QUESTION, Verdict.UNKNOWN, said, "Prepare it with --time COLUMN.")
+    return Section(QUESTION, said, Verdict.UNKNOWN, "Prepare it with --time COLUMN.", name=NAME)
 
 
 def _until(pages: Doubles, share: float) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.rates import Rates, click_rates
+from ultr.pages import Section, Verdict, figures, sentences
 
 SHOWN_ENOUGH = 0.1
 """Positions that only the longest pages have, fewer than this share of those at the most frequent one, say little."""
@@ -40,7 +41,7 @@ class ClickRates:
             tuple(FactorRates(f.name, f.levels, click_rates(log, f), _one_click_a_page(log, f)) for f in log.factors)
         )
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
         rates = position.rates
@@ -57,17 +58,21 @@ class ClickRates:
             said = f"{one} is clicked at a rate of {top:.3f}, {other} never"
         if falls:
             said += "; how much of that is position and how much relevance, rates do not say"
-        return Finding(
+        return Section(
             name="click rates",
-            question="How do click rates change with where and how a document is shown?",
+            title="How do click rates change with where and how a document is shown?",
             verdict=Verdict.GOOD if falls else Verdict.CAREFUL,
             answer=sentences([said, *(_of_factor(factor) for factor in others)]),
             advice="" if falls else "Check that the column of the position is the place on the page, from the top.",
             numbers={"factors": {f.name: {"levels": list(f.levels), **f.rates.as_json()} for f in self.factors}},
             tables=tuple(
-                each.rates.table(f"click rate by {each.name}, 95 % intervals", each.name, each.levels)
+                each.rates.table(f"click rate by {each.name}, 95 % intervals", each.name, each.levels, folded=True)
                 for each in self.factors
             ),
+            figures={
+                f"click rate by {each.name}": partial(figures.click_rates, each.name, each.levels, each.rates.band)
+                for each in self.factors
+            },
         )
 
 

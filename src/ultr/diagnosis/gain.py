@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.errors import DataError
+from ultr.pages import Section, Verdict, sentences
 
 LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
@@ -30,23 +30,25 @@ class Gain:
         except DataError as error:
             return cls(None, str(error))
 
-    @property
-    def headline(self) -> str:
-        """One sentence on whether debiasing will pay; empty if that is not known."""
+    def headline(self, *, told: bool = True) -> str:
+        """One sentence on whether debiasing will pay; empty if that is not known.
+
+        `told` is False if nothing in the log tells bias from relevance: then a change may be for the worse.
+        """
         if self.correction is None:
             return ""
-        if self.correction.new >= CLEAR:
-            return "Debiasing should pay."
-        if self.correction.new >= LITTLE:
-            return "Debiasing may pay a little."
-        return "Debiasing will hardly pay."
+        if self.correction.new < LITTLE:
+            return "Debiasing will hardly pay."
+        if not told:
+            return "Debiasing would change the order; whether for the better, this log does not tell."
+        return "Debiasing should pay." if self.correction.new >= CLEAR else "Debiasing may pay a little."
 
-    def finding(self) -> Finding:
-        """The answer on whether debiasing will pay."""
+    def section(self, *, told: bool = True) -> Section:
+        """The answer on whether debiasing will pay; `told` as for the headline."""
         name, question = "gain", "Will debiasing pay?"
         found = self.correction
         if found is None:
-            return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]))
+            return Section(question, sentences([self.problem]), Verdict.UNKNOWN, name=name)
         answer = [
             f"of what debiased clicks say about the order of documents, {found.new:.0%} is more than noise and "
             "not what raw clicks say anyway",
@@ -63,4 +65,9 @@ class Gain:
             else:
                 answer.append("raw clicks rank nearly as debiased ones do")
                 advice = "Expect no more than from raw clicks: the old ranker was good, or bias hardly depends on it."
-        return Finding(name, question, verdict, sentences(answer), advice, asdict(found) | {"new": found.new})
+        elif not told:
+            verdict = Verdict.UNKNOWN
+            answer.append("but no swaps tell bias from relevance, so that the change may be for the worse")
+            advice = "Keep a ranker by raw clicks beside, and let users decide between the two."
+        numbers = asdict(found) | {"new": found.new}
+        return Section(question, sentences(answer), verdict, advice, numbers=numbers, name=name)

@@ -13,9 +13,8 @@ from ultr.bias.identities import same_features
 from ultr.bias.rigidity import LARGEST
 from ultr.bias.value_sets import value_sets
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.diagnosis.supported_dimension import SupportedDimension
-from ultr.pages import Table
+from ultr.pages import Drawing, Section, Table, Verdict, figures, sentences
 
 FEW_CLICKS_ON_A_LINK = 100
 """A ratio of two biases that rests on fewer clicks is known to a fifth at best."""
@@ -65,7 +64,7 @@ class Linkage:
         """The link that holds the graph together with the fewest clicks."""
         return min(self.whole.backbone, key=lambda link: link.clicks, default=None)
 
-    def finding(self, wanted: int = 1) -> Finding:
+    def section(self, wanted: int = 1) -> Section:
         """The answer on whether bias of a dimension, the rank of click rates, can be identified."""
         graph = self.whole
         if len(graph.names) == 1:
@@ -78,14 +77,15 @@ class Linkage:
             verdict, answer, advice = self._linked(wanted)
         else:
             verdict, answer, advice = self._apart()
-        return Finding(
+        return Section(
             name="identifiability",
-            question="Can bias be told from relevance?",
+            title="Can bias be told from relevance?",
             verdict=verdict,
             answer=sentences(answer),
             advice=sentences(advice),
             numbers=self._numbers(wanted),
             tables=self._tables(),
+            figures={"links by documents that were seen under both values": self._drawing},
         )
 
     @property
@@ -239,6 +239,14 @@ class Linkage:
             ],
         }
 
+    def _drawing(self) -> Drawing | None:
+        graph = self.whole
+        strength = np.zeros((len(graph.names), len(graph.names)))
+        for link in graph.links:
+            strength[link.first, link.second] = strength[link.second, link.first] = link.strength
+        names = [name.removeprefix("position ") for name in graph.names]
+        return figures.links(names, strength, parts=int(graph.parts.max()) + 1)
+
     @property
     def _limits(self) -> dict[Link, int]:
         return {cut.link: cut.dimension for cut in self.supported.cuts}
@@ -268,7 +276,7 @@ class Linkage:
                 }
                 for link in graph.backbone[:MOST_ROWS]
             ]
-            tables.append(Table("the links that hold it together, weakest first", rows))
+            tables.append(Table("the links that hold it together, weakest first", rows, folded=True))
         return tuple(tables)
 
 

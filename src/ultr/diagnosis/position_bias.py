@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.metrics.intervals import Interval
-from ultr.pages import Table
+from ultr.pages import Section, Table, Verdict, figures, sentences
+from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
 
 BY_SWAPS = ("all-pairs", "adjacent-chain", "pivot", "em")
 """The estimators that tell position from relevance, the one that is quoted first."""
@@ -19,6 +20,7 @@ APART = 1.25
 """Estimators of the same thing differ for certain if their intervals do, and it matters from this factor on."""
 TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
+_COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class PositionBias:
         return next(iter(self._usable), None)
 
     @property
+    def told(self) -> bool:
+        """True if swaps say more than next to nothing."""
+        return self.by_swaps and self._judged()[0] is not Verdict.UNKNOWN
+
+    @property
     def by_swaps(self) -> bool:
         """True if the swaps of the log give propensities, which inverse weights and comparisons need."""
         return self.curves.of(BY_SWAPS[0]).problem is None
@@ -61,38 +68,63 @@ class PositionBias:
                 worst, found = float(factor[place]), (one.estimator, other.estimator, place)
         return found
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on the strength of position bias."""
-        name, question = "position bias", "How strong is position bias?"
-        numbers = {
-            "resampled": f"{self.curves.count:,} {self.curves.units}",
-            "curves": {
-                curve.estimator: {name: getattr(curve, name).tolist() for name in ("values", "low", "high")}
-                | {"failed": curve.failed, "problem": curve.problem}
-                for curve in self.curves.curves
+        verdict, answer, advice = self._judged()
+        usable = [each for each in self.curves.curves if each.problem is None]
+        drawn = {each.estimator: (each.values, each.low, each.high) for each in usable}
+        colours = {each.estimator: _COLOURS[each.estimator] for each in usable}
+        return Section(
+            "How strong is position bias?",
+            sentences(answer),
+            verdict,
+            advice,
+            tables=(Table("bias of each position over the first, 95 % intervals", self._rows(), folded=True),),
+            figures={
+                "bias of each position over the first": partial(
+                    figures.curves, drawn, self.positions, colours, xlabel="position", ylabel="bias over the first"
+                )
             },
-        }
-        best, tables = self.best, (Table("bias of each position over the first, 95 % intervals", self._rows()),)
+            numbers={
+                "resampled": f"{self.curves.count:,} {self.curves.units}",
+                "curves": {
+                    curve.estimator: {name: getattr(curve, name).tolist() for name in ("values", "low", "high")}
+                    | {"failed": curve.failed, "problem": curve.problem}
+                    for curve in self.curves.curves
+                },
+            },
+            name="position bias",
+        )
+
+    def _judged(self) -> tuple[Verdict, list[str], str]:
+        """The verdict, the answer and the advice."""
+        best = self.best
         if best is None:
             problem = self.curves.of(BY_SWAPS[0]).problem or ""
-            answer = sentences([f"no estimator can tell: {problem.partition(';')[0]}"])
             advice = "Log some swaps, at best of adjacent positions, or bring propensities of your own."
-            return Finding(name, question, Verdict.UNKNOWN, answer, advice, numbers, tables)
+            return Verdict.UNKNOWN, [f"no estimator can tell: {problem.partition(';')[0]}"], advice
         raw = self.curves.of("click-rate")
         last = len(best.values) - 1
+        low, high = best.low[last], best.high[last]
+        interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
         said = (
             f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
-            f"position {self.positions[0]} (95 % interval {best.low[last]:.2f}-{best.high[last]:.2f})"
+            f"position {self.positions[0]} {interval}"
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
-        if not best.high[last] < TOO_WIDE * best.low[last]:
-            answer = sentences([said, "so wide an interval says next to nothing"])
-            return Finding(name, question, Verdict.UNKNOWN, answer, "Log more swaps.", numbers, tables)
+        if np.isnan(low):
+            few = (
+                f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
+            )
+            return Verdict.UNKNOWN, [said, few], "Log more swaps."
+        if not high < TOO_WIDE * low:
+            return Verdict.UNKNOWN, [said, "so wide an interval says next to nothing"], "Log more swaps."
         differ = self.disagreement()
         if differ is None:
-            agree = "the estimators agree" if len(self._usable) > 1 else "no other estimator can tell"
-            return Finding(name, question, Verdict.GOOD, sentences([said, agree]), "", numbers, tables)
+            if len(self._usable) > 1:
+                return Verdict.GOOD, [said, "the estimators agree"], ""
+            return Verdict.CAREFUL, [said, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
@@ -100,7 +132,7 @@ class PositionBias:
             "position does not describe these clicks"
         )
         advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
-        return Finding(name, question, Verdict.CAREFUL, sentences([said, differing]), advice, numbers, tables)
+        return Verdict.CAREFUL, [said, differing], advice
 
     def _rows(self) -> list[dict[str, str]]:
         usable = [curve for curve in self.curves.curves if curve.problem is None]

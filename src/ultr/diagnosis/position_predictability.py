@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ultr.bias.predictability import Predictability, position_predictability
 from ultr.data.click_log import ClickLog
 from ultr.data.missing_values import missing_shares
-from ultr.diagnosis.finding import Finding, Verdict, sentences
 from ultr.errors import DataError
+from ultr.pages import Section, Verdict, sentences
 
 STRONG, VERY_STRONG = 0.5, 0.9
 """Shares of the variance of position that features explain."""
@@ -34,7 +34,7 @@ class PositionPredictability:
         except DataError as error:
             return cls(None, str(error))
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on whether features give the position away."""
         name, question = "features and position", "Do the features give the position away?"
         if self.predictability is None:
@@ -43,7 +43,7 @@ class PositionPredictability:
                 if "features" in self.problem
                 else ""
             )
-            return Finding(name, question, Verdict.UNKNOWN, sentences([self.problem]), advice)
+            return Section(question, sentences([self.problem]), Verdict.UNKNOWN, advice, name=name)
         share = self.predictability.r_squared
         filled = ", the median where one is missing," if self.missing else ""
         answer = [
@@ -51,11 +51,11 @@ class PositionPredictability:
             f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}"
         ]
         if share < STRONG:
-            return Finding(name, question, Verdict.GOOD, sentences(answer), numbers=vars(self.predictability))
+            return Section(question, sentences(answer), Verdict.GOOD, numbers=vars(self.predictability), name=name)
         answer.append("a model can then hide position bias in relevance, and still predict every click")
         advice = (
             "Take features out that hold the old ranker's score or place, log some random swaps, and do not choose a "
             "model by click likelihood alone."
         )
         verdict = Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
-        return Finding(name, question, verdict, sentences(answer), advice, vars(self.predictability))
+        return Section(question, sentences(answer), verdict, advice, numbers=vars(self.predictability), name=name)

@@ -42,14 +42,14 @@ class Rates:
         """The rates with the low and high ends of their intervals."""
         return self.values, self.low, self.high
 
-    def table(self, title: str, column: str, names: Sequence[str]) -> Table:
+    def table(self, title: str, column: str, names: Sequence[str], *, folded: bool = False) -> Table:
         """A row for each cell that was shown, by its name."""
         cells = {
             name: (f"{self.impressions[i]:,}", f"{self.clicks[i]:,}", *(f"{bound[i]:.4f}" for bound in self.band))
             for i, name in enumerate(names)
             if self.impressions[i]
         }
-        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"))
+        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"), folded=folded)
 
     def as_json(self) -> dict[str, list[float]]:
         """The numbers of every cell."""

@@ -11,8 +11,7 @@ from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
 from ultr.data.missing_values import missing_shares
-from ultr.diagnosis.finding import Finding, Verdict, sentences
-from ultr.pages import Table
+from ultr.pages import Section, Table, Verdict, sentences
 from ultr.preparation.summary import Summary
 
 TOO_FEW_CLICKS = 1_000
@@ -106,7 +105,7 @@ class Volume:
         """True if pages seem to have been logged only as far as the last click."""
         return self.short_pages >= FEW_SHORT and self.short_end_rate > max(ENDS_IN_CLICKS, self.short_end_expected)
 
-    def finding(self) -> Finding:
+    def section(self) -> Section:
         """The answer on whether there is enough, and all of it."""
         worries = [
             (
@@ -168,9 +167,9 @@ class Volume:
         size = (
             f"{self.pages:,} pages of {self.queries:,} queries have {self.clicks:,} clicks on {self.shown:,} documents"
         )
-        return Finding(
+        return Section(
             name="volume",
-            question="Is there enough, and is it all there?",
+            title="Is there enough, and is it all there?",
             verdict=verdict,
             answer=sentences([size, *(worry[2] for worry in found)]),
             advice=sentences([worry[3] for worry in found]),

@@ -8,7 +8,7 @@ which needs neither, but does not prove a better ranking: a model may predict cl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Placement, Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
+from ultr.metrics.intervals import Interval
+from ultr.pages import Page, Section, Table, Verdict, notebook, sentences
 
 AS_SHOWN, RAW_CLICKS = "the lists as shown", "raw clicks"
 QUESTIONS = {
@@ -41,6 +43,9 @@ QUESTIONS = {
     "list_likelihood": "predicts which of a list is clicked better than {a}",
 }
 """The claim that each answer of a comparison is about, the second ranker being the subject."""
+EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
+"""Fields of a value that say how much evidence it rests on."""
+_VERDICTS = {"yes": Verdict.GOOD, "no": Verdict.BAD, CANNOT_TELL: Verdict.UNKNOWN}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,125 @@ class Comparison:
     """The test of whether one propensity for each position describes the log at all."""
     unseen: UnseenPart
     """The part of the log that the rankers were compared on, with what must be said about it."""
+    names: tuple[str, str]
+    interval_name: str = "95% interval"
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        """The answers by field."""
+        return {field: getattr(self, field) for field in QUESTIONS}
+
+    def word(self, answer: Answer) -> str:
+        """The answer for the second ranker: `yes`, `no` or `cannot tell`."""
+        return CANNOT_TELL if answer.winner is None else "yes" if answer.winner == self.names[1] else "no"
+
+    def section(self) -> Section:
+        """The comparison in words, with the values and the answers as tables."""
+        first, second = self.names
+        word = self.word(self.value)
+        advice = [*self.unseen.remarks, self.assumption.sentence]
+        if not self.values:
+            advice.append("Give --propensities, or a log with swaps, to compare the rankings themselves.")
+        return Section(
+            f"Does {second} rank better than {first}?",
+            f"{self.value.verdict}: {self.value.reason}\n\nCompared on {self.unseen.name}.",
+            _VERDICTS[word],
+            "\n\n".join(advice),
+            tables=[*([self._values_table()] if self.values else []), self._answers_table()],
+            numbers=self.as_json(),
+            name="comparison",
+            word=word,
+        )
+
+    def parts(self) -> list[Section]:
+        """The answers with their reasons; those with one reason stand together."""
+        by_reason: dict[tuple[str, str], list[str]] = {}
+        for field, answer in self.answers.items():
+            asked = QUESTIONS[field].format(a=self.names[0])
+            by_reason.setdefault((self.word(answer), answer.reason), []).append(asked)
+        return [
+            Section(f"{self.names[1]} {', '.join(asked)}", sentences([reason]), _VERDICTS[word], word=word)
+            for (word, reason), asked in by_reason.items()
+        ]
+
+    def _repr_html_(self) -> str | None:
+        return notebook(Page("", "", [self.section()]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Every answer and every number."""
+        return {
+            "compared_on": self.unseen.name,
+            "warnings": self.unseen.warnings,
+            "notes": self.unseen.notes,
+            "propensities": None if self.propensities is None else self.propensities.tolist(),
+            "one_propensity_for_each_position": vars(self.assumption),
+            "values": {
+                name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
+                for name, value in self.values.items()
+            },
+            "answers": {field: asdict(answer) for field, answer in self.answers.items()},
+        }
+
+    def _values_table(self) -> Table:
+        rows = [
+            {
+                "ranker": name,
+                "value": value.interval().text(),
+                "effective clicks": f"{value.effective_clicks:,.0f}",
+                "clipped": f"{value.clipped:.1%}",
+                "never shown": f"{value.unsupported:.1%}",
+            }
+            for name, value in self.values.items()
+        ]
+        return Table("value, 95 % intervals with the propensities taken for known", rows)
+
+    def _answers_table(self) -> Table:
+        rows = [
+            {
+                f"{self.names[1]} ...": QUESTIONS[field].format(a=self.names[0]),
+                "answer": self.word(answer),
+                **signed_texts(answer.difference),
+            }
+            for field, answer in self.answers.items()
+        ]
+        return Table(f"answers, {self.interval_name.replace('% interval', ' % intervals')}", rows)
+
+
+def ranked(found: Sequence[Comparison]) -> Section:
+    """Several rankers, each compared with the same one: a row for each, the best first."""
+    base = found[0].names[0]
+    order = sorted(found, key=lambda each: -np.inf if each.value.difference is None else -each.value.difference.mean)
+    rows = [
+        {
+            "ranker": each.names[1],
+            f"better than {base}": each.word(each.value),
+            **signed_texts(each.value.difference),
+            "predicts clicks better": each.word(each.list_likelihood),
+            "better than as shown": each.word(each.value_against_shown),
+        }
+        for each in order
+    ]
+    advice = [*found[0].unseen.remarks, found[0].assumption.sentence]
+    if len(found) > 1:
+        advice.append(
+            f"Each interval holds for itself: with {len(found)} rankers, one may be beyond chance by chance, and the "
+            "best looks better than it is."
+        )
+    return Section(
+        f"Which ranks better than {base}?",
+        f"Compared on {found[0].unseen.name}.",
+        advice="\n\n".join(advice),
+        tables=[Table(f"against {base}, {found[0].interval_name.replace('% interval', ' % intervals')}", rows)],
+        numbers={each.names[1]: each.as_json() for each in order},
+        name="comparison",
+    )
+
+
+def signed_texts(difference: Interval | None) -> dict[str, str]:
+    """A difference and the ends of its interval, as cells of a table."""
+    numbers = (None,) * 3 if difference is None else (difference.mean, difference.low, difference.high)
+    cells = ("" if number is None else f"{number:+.4f}" for number in numbers)
+    return dict(zip(("by", "low", "high"), cells, strict=True))
 
 
 def compare(
@@ -136,7 +260,14 @@ def compare(
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
         return Comparison(
-            unknown, unknown, unknown, *likelihoods, values={}, propensities=None, assumption=assumption, unseen=unseen
+            *(unknown,) * 3,
+            *likelihoods,
+            values={},
+            propensities=None,
+            assumption=assumption,
+            unseen=unseen,
+            names=names,
+            interval_name=judge.interval_name,
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
@@ -161,6 +292,8 @@ def compare(
         propensities=theta,
         assumption=assumption,
         unseen=unseen,
+        names=names,
+        interval_name=judge.interval_name,
     )
 
 

@@ -19,8 +19,7 @@ from ultr.files import check_new_folder, new_folder, write_json
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.origin import Origin
-from ultr.pages import Table, model_figures
-from ultr.pages.drawing import save_figure
+from ultr.pages import Table, figures
 from ultr.relevance import MLP
 from ultr.reporting import ReportInputs, models_of, report
 from ultr.simulation.log import simulate
@@ -108,8 +107,7 @@ def run(
         (draft / "results.md").write_text(Table("", result.rows()).as_markdown())
         intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
         observation = plane.observation_embeddings()["position"].astype(np.float64)
-        figure = model_figures.demo(intervals, observation, measure=MAIN)
-        save_figure(figure, draft, "demo")
+        figures.demo(intervals, observation, measure=MAIN).save(draft, "demo", title=False)
     say("writing the report ...")
     inputs = ReportInputs(
         models=tuple(models_of(out)),
@@ -118,5 +116,5 @@ def run(
         judged=data.test,
         judged_name=f"the test part of {source}",
     )
-    report(inputs, name=str(out), command=f"ultr report {quote(str(out))}").page().write(Path(out) / REPORT)
+    report(inputs, name=str(out), command=f"ultr report {quote(str(out))}").write(Path(out) / REPORT)
     return result

@@ -1,60 +1,31 @@
-"""Findings of an experiment: tables, figures and every number, and the folder that holds them."""
+"""The folder with what an experiment found: tables, figures, every number, and a page of all."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ultr.files import new_folder, write_json
-from ultr.pages import Table
-from ultr.pages.drawing import save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ultr.pages import Page, Section
 
 FORMAT = "ultr findings 1"
 
 
-def file_name(clicks: str, label: str) -> str:
-    """Name of the file for the figure of one ranker in one click setting.
+def write_findings(found: Section, folder: Path, provenance: dict[str, Any]) -> None:
+    """Write everything, in place of what an earlier run left there."""
+    with new_folder(folder, overwrite=True) as draft:
+        (draft / "tables.md").write_text(as_markdown(found), encoding="utf-8")
+        tables = (replace(table, title=f"{found.title}: {table.title}") for table in found.tables)
+        (draft / "tables.tex").write_text("\n".join(table.as_latex() for table in tables), encoding="utf-8")
+        write_json(draft / "results.json", found.numbers)
+        write_json(draft / "manifest.json", {"format": FORMAT, "title": found.title, **provenance})
+        Page(found.title, "", [found]).write(draft / "page.html")
+        for caption, drawing in found.drawings().items():
+            drawing.save(draft, caption)
 
-    >>> file_name("real", "Vectorization d=2")
-    'real-clicks-vectorization-d-2'
-    """
-    return "-".join([clicks, "clicks", *re.findall("[a-z0-9]+", label.lower())])
 
-
-@dataclass(frozen=True)
-class Findings:
-    """Tables, notes, numbers and figures of an experiment."""
-
-    title: str
-    tables: Sequence[Table]
-    notes: Sequence[str]
-    """Notes on how to read the tables."""
-    content: Any
-    """Every number, as JSON has it."""
-    figures: Mapping[str, Figure] = field(default_factory=dict)
-    """By name."""
-
-    def write(self, folder: Path, provenance: dict[str, Any]) -> None:
-        """Write everything, in place of what an earlier run left there."""
-        with new_folder(folder, overwrite=True) as draft:
-            (draft / "tables.md").write_text(self.as_markdown(), encoding="utf-8")
-            (draft / "tables.tex").write_text(self.as_latex(), encoding="utf-8")
-            write_json(draft / "results.json", self.content)
-            write_json(draft / "manifest.json", {"format": FORMAT, "title": self.title, **provenance})
-            for name, figure in self.figures.items():
-                save_figure(figure, draft, name)
-
-    def as_markdown(self) -> str:
-        """Tables and notes as Markdown."""
-        parts = [f"# {self.title}", *(f"**{table.title}**\n\n{table.as_markdown()}" for table in self.tables)]
-        return "\n\n".join([*parts, *self.notes]).replace("\n\n\n", "\n\n") + "\n"
-
-    def as_latex(self) -> str:
-        """The tables as LaTeX."""
-        return "\n".join(replace(table, title=f"{self.title}: {table.title}").as_latex() for table in self.tables)
+def as_markdown(found: Section) -> str:
+    """Tables and words as Markdown."""
+    parts = [f"# {found.title}", *(f"**{table.title}**\n\n{table.as_markdown()}" for table in found.tables)]
+    return "\n\n".join([*parts, found.answer]).replace("\n\n\n", "\n\n") + "\n"

@@ -10,11 +10,12 @@ from ultr import checks
 from ultr.errors import OptionError
 from ultr.experiments.analyses import ANALYSES
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
+from ultr.experiments.findings import write_findings
 from ultr.experiments.spec import WITHOUT_RUNS, read_spec
 from ultr.experiments.store import code_version
 from ultr.experiments.workers import cores
 from ultr.files import check_new_folder
+from ultr.pages import Section
 from ultr.version import __version__
 
 RUNS = "runs"
@@ -31,7 +32,7 @@ def reproduce(
     changes: Sequence[str] = (),
     workers: int | None = None,
     say: Callable[[str], object] = str,
-) -> tuple[Findings, Path]:
+) -> tuple[Section, Path]:
     """Run an experiment and give what it found and the folder it was written to.
 
     Args:
@@ -62,8 +63,9 @@ def reproduce(
             raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[trees,xgboost]'")
         count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
         experiment.run(workers=count, say=say)
-    findings = ANALYSES[spec.analysis](experiment)
-    findings.write(
+    found = ANALYSES[spec.analysis](experiment)
+    write_findings(
+        found,
         folder,
         {
             "experiment": Path(name).stem,
@@ -73,7 +75,7 @@ def reproduce(
             "version": __version__,
         },
     )
-    return findings, folder
+    return found, folder
 
 
 def _folder_name(

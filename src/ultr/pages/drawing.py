@@ -22,6 +22,8 @@ _INK = "#000000"
 """Colour of text and lines in matplotlib; on a page it becomes the colour of the text around."""
 NARROW = 4.2
 """Inches: two such figures stand side by side on a page, and one fits a phone with its text large enough."""
+_TIP = "tip: "
+"""The start of the ids of marks that say something when a pointer rests on them."""
 MOST_LEVELS = 30
 """More levels of a bias factor than this are not drawn."""
 
@@ -52,6 +54,7 @@ class Drawing:
         drawn = text.getvalue()
         drawn = drawn[drawn.index("<svg") :]
         drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+        drawn = re.sub(rf"<g id=([\"']){_TIP}(.*?)\1>", r"<g><title>\2</title>", drawn)
         drawn = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", drawn)
         drawn = drawn.replace(_INK, "currentColor")
         width, height = (72 * inches for inches in self.figure.get_size_inches())
@@ -62,15 +65,22 @@ class Drawing:
         )
         return visible(re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1))
 
+    def save(self, folder: Path, caption: str, *, title: bool = True) -> None:
+        """Write the figure as SVG and as PNG, by the words of its caption, which becomes its title.
+
+        A caption `real clicks, d=2` gives `real-clicks-d-2.svg`.
+        """
+        name = "-".join(re.findall("[a-z0-9]+", caption.lower()))
+        if title:
+            self.figure.suptitle(caption, x=0.01, ha="left", fontsize=10)
+        self.figure.savefig(folder / f"{name}.svg")
+        # Where things stand is found out once; it takes longer than drawing them.
+        self.figure.set_layout_engine("none")
+        self.figure.savefig(folder / f"{name}.png", dpi=150)
+
 
 def blank(
-    width: float,
-    height: float,
-    *,
-    columns: int = 1,
-    width_ratios: Sequence[float] = (1,),
-    title: str = "",
-    **labels: str,
+    width: float, height: float, *, columns: int = 1, width_ratios: Sequence[float] = (1,), **labels: str
 ) -> tuple[Figure, Any]:
     """An empty figure with its axes, or an array of them; `labels` are the xlabel and the ylabel."""
     from matplotlib.figure import Figure
@@ -80,16 +90,13 @@ def blank(
     for each in np.atleast_1d(axes):
         each.spines[["top", "right"]].set_visible(False)
         each.set(**labels)
-        each.set_title(title, loc="left", fontsize=10)
     return figure, axes
 
 
-def save_figure(figure: Figure, folder: Path, name: str) -> None:
-    """Write a figure as SVG and as PNG."""
-    figure.savefig(folder / f"{name}.svg")
-    # Where things stand is found out once; it takes longer than drawing them.
-    figure.set_layout_engine("none")
-    figure.savefig(folder / f"{name}.png", dpi=150)
+def tip(axes: Any, x: float, y: float, text: str) -> None:
+    """Let a page say something while a pointer rests near a point; nothing is drawn."""
+    if np.isfinite([x, y]).all():
+        axes.plot([x], [y], "o", markersize=13, alpha=0, clip_on=False, in_layout=False, zorder=9, gid=f"{_TIP}{text}")
 
 
 def ink_on(colour: Sequence[float]) -> str:

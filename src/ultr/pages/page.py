@@ -1,57 +1,21 @@
-"""A page of sections, each with words, tables and drawings."""
+"""A page of sections."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ultr.files import new_file
-from ultr.pages.drawing import Drawing
-from ultr.pages.table import Table
+from ultr.pages.section import Section
 from ultr.printable import visible
 from ultr.version import __version__
 
 GENERATOR = "ultr"
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A word with a tone: good, careful, bad or unknown."""
-
-    text: str
-    tone: str
-
-
-@dataclass(frozen=True)
-class Point:
-    """One of several answers in a section."""
-
-    title: str
-    text: str
-    badge: Badge | None = None
-    tables: Sequence[Table] = ()
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a page."""
-
-    title: str
-    text: str = ""
-    advice: str = ""
-    badge: Badge | None = None
-    drawings: Sequence[Drawing] = ()
-    tables: Sequence[Table] = ()
-    points: Sequence[Point] = ()
-    commands: Sequence[str] = ()
-    """Commands to type."""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    """The numbers behind it, for machines; the page does not show them."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +31,31 @@ class Page:
 
     def html(self) -> str:
         """The page as one HTML text."""
-        from jinja2 import Environment, StrictUndefined
+        return self._rendered("page.html")
 
-        template = files("ultr.pages").joinpath("page.html").read_text(encoding="utf-8")
+    def fragment(self) -> str:
+        """The page without head and script, as a notebook shows it."""
+        return self._rendered("fragment.html")
+
+    def _rendered(self, template: str) -> str:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
         environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+            loader=PackageLoader("ultr.pages", "."),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_shown,
         )
-        generator, policy = f"{GENERATOR} {__version__}", _policy(template)
-        return environment.from_string(template).render(page=self, generator=generator, policy=policy)
+        words = f"{self.title} {self.summary} {' '.join(each.title + each.answer for each in self.sections)}"
+        return environment.get_template(template).render(
+            page=self,
+            generator=f"{GENERATOR} {__version__}",
+            policy=_policy(),
+            # Several pages may stand in one notebook, and ids must not meet.
+            prefix=f"u{sha256(words.encode()).hexdigest()[:8]}",
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the page to a file, whole or not at all."""
@@ -82,14 +63,31 @@ class Page:
         with new_file(path) as draft:
             draft.write_text(text, encoding="utf-8")
 
+    def as_json(self) -> dict[str, Any]:
+        """The numbers of every section by its name."""
+        return {
+            "title": self.title,
+            "summary": self.summary,
+            **{section.name: section.numbers for section in self.sections},
+        }
+
+
+def notebook(page: Page) -> str | None:
+    """The page for a notebook; None, so that plain text is shown, where the libraries for pages are not there."""
+    try:
+        return page.fragment()
+    except ImportError:
+        return None
+
 
 def _shown(value: Any) -> Any:
     """Text with marks that would turn it around made visible; drawings have done so themselves."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _policy(template: str) -> str:
+def _policy() -> str:
     """The policy for browsers: a page may run its own script, by its hash, and ask for nothing outside."""
+    template = files("ultr.pages").joinpath("page.html").read_text(encoding="utf-8")
     script = template.partition("<script>")[2].partition("</script>")[0]
     own = b64encode(sha256(script.encode()).digest()).decode()
     return (

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Row = Mapping[str, str]
+LONG = 20
+"""Letters from which on a text may be broken into lines."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Table:
     def is_numeric(self, column: str) -> bool:
         """True if a column holds numbers."""
         return all(row[column][:1] in tuple("0123456789.+-") or not row[column] for row in self.rows)
+
+    def kinds(self) -> dict[str, str]:
+        """The style of each column: `number`, `long` for texts that must not become one word wide, or `word`."""
+        longest = {
+            column: max(len(line) for row in self.rows for line in row[column].split("\n")) for column in self.columns
+        }
+        return {
+            column: "number" if self.is_numeric(column) else "long" if length > LONG else "word"
+            for column, length in longest.items()
+        }
 
     def as_markdown(self) -> str:
         """The rows in Markdown.

@@ -2,6 +2,6 @@
 
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model, models_of
-from ultr.reporting.report import Report, comparison_report, report
+from ultr.reporting.report import comparison_report, report
 
-__all__ = ["Model", "Report", "ReportInputs", "comparison_report", "models_of", "report"]
+__all__ = ["Model", "ReportInputs", "comparison_report", "models_of", "report"]

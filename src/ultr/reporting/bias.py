@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,11 @@ import numpy as np
 from ultr.arrays import Doubles, Floats
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
-from ultr.pages import Drawing, Section, Table, model_figures
-from ultr.pages.drawing import BLUE, GREEN, ORANGE, PURPLE, RED
+from ultr.methods.factors import Factor
+from ultr.pages import Draw, Section, Table, figures
+from ultr.pages.drawing import BLUE, ORANGE, PURPLE
 from ultr.reporting.inputs import ReportInputs
-from ultr.reporting.model import colours
+from ultr.reporting.model import Model, colours
 from ultr.seeding import generator
 
 MOST_LISTS = 1_000
@@ -23,47 +26,94 @@ GROUPS = {"lowest third": ORANGE, "middle third": PURPLE, "highest third": BLUE}
 RATIO = "clicks over the first"
 ALIKE = 0.02
 """Curves of groups that differ by less everywhere are one."""
+MOST_CURVES = 6
+"""Most values of a page-wide factor that have a curve, the most frequent ones."""
 
 
 def bias(inputs: ReportInputs) -> Section:
     """For each factor: how clicks change with its levels, and the observation embeddings where there are some."""
-    subject, by_model = inputs.subject, colours(inputs.models)
+    subject = inputs.subject
     sample = None if inputs.log is None else _sample(inputs.log)
-    drawings: list[Drawing | None] = []
+    drawn: dict[str, Draw] = {}
     tables: list[Table] = []
     numbers: dict[str, Any] = {}
     differ = False
     for factor in (each for each in subject.ranker.factors if subject.knows(each)):
-        name, names = factor.name, factor.levels
-        columns: dict[str, Doubles] = {}
-        charts: list[tuple[str, str, dict[str, Doubles], dict[str, str]]] = []
-        if sample is not None:
-            rivals = [model for model in inputs.click_models if model.knows(factor)]
-            ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
-            overall = {rival: _mean(each) for rival, each in ratios.items()}
-            charts.append(("all documents", RATIO, overall, by_model))
-            groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
-            if np.ptp(list(groups.values()), axis=0).max() > ALIKE:
-                differ = True
-                charts.append((f"{subject.name}, by score", RATIO, groups, GROUPS))
-            columns |= overall | groups
-        if subject.embeddings is not None:
-            vectors = subject.embeddings.observation()[name].astype(np.float64)
-            found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
-            shades = dict(zip(found, cycle((BLUE, ORANGE, GREEN, PURPLE, RED)), strict=False))
-            charts.append((f"{subject.name}: embedding o", "value", found, shades))
-            columns |= found
-        drawings += [
-            model_figures.levels(curves, names, shades, factor=name, ylabel=label, title=title, ratios=label == RATIO)
-            for title, label, curves, shades in charts
-        ]
+        if factor.by_page:
+            charts, names = (
+                ([] if sample is None else [_by_page(subject, sample, factor)]),
+                subject.ranker.factors[0].levels,
+            )
+        else:
+            charts, names = _by_level(inputs, sample, factor), factor.levels
+        differ = differ or any(chart.shades is GROUPS for chart in charts)
+        along = "position" if factor.by_page else factor.name
+        for chart in charts:
+            unknown = np.full(len(names), np.nan)
+            bands = {curve: (values, unknown, unknown) for curve, values in chart.curves.items()}
+            drawn[chart.caption] = partial(
+                figures.curves,
+                bands,
+                names,
+                chart.shades,
+                xlabel=along,
+                ylabel=chart.ylabel,
+                from_zero=chart.ylabel == RATIO,
+            )
+        columns = {column: values for chart in charts for column, values in chart.curves.items()}
         if columns:
             cells = {level: [f"{each[place]:.3f}" for each in columns.values()] for place, level in enumerate(names)}
-            tables.append(Table.of_cells(f"numbers by {name}", name, cells, list(columns), folded=True))
-        numbers[name] = {"levels": list(names), **{column: values.tolist() for column, values in columns.items()}}
+            tables.append(Table.of_cells(f"numbers by {factor.name}", along, cells, list(columns), folded=True))
+        numbers[factor.name] = {"levels": list(names), **{name: values.tolist() for name, values in columns.items()}}
     text, advice = _words(inputs, differ=differ)
-    drawn = [each for each in drawings if each is not None]
-    return Section("What was learned about bias?", text, advice, drawings=drawn, tables=tables, numbers=numbers)
+    return Section(
+        "What was learned about bias?", text, advice=advice, figures=drawn, tables=tables, numbers=numbers, name="bias"
+    )
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves over the levels of a factor."""
+
+    caption: str
+    ylabel: str
+    curves: Mapping[str, Doubles]
+    """By name, [levels]."""
+    shades: Mapping[str, str] | None
+
+
+def _by_level(inputs: ReportInputs, sample: ClickLog | None, factor: Factor) -> list[Chart]:
+    """Clicks at each level over those at the first, by all models and by score; and the subject's embeddings."""
+    subject, name, charts = inputs.subject, factor.name, []
+    if sample is not None:
+        rivals = [model for model in inputs.click_models if model.knows(factor)]
+        ratios = {model.name: model.ranker.click_ratios(sample, name) for model in rivals}
+        overall = {rival: _mean(each) for rival, each in ratios.items()}
+        charts.append(Chart(f"{name}: all documents, by model", RATIO, overall, colours(inputs.models)))
+        groups = _by_score(ratios[subject.name], subject.ranker.score(sample.features)[sample.documents])
+        if np.ptp(list(groups.values()), axis=0).max() > ALIKE:
+            charts.append(Chart(f"{name}: documents of {subject.name} by score", RATIO, groups, GROUPS))
+    if subject.embeddings is not None:
+        vectors = subject.embeddings.observation()[name].astype(np.float64)
+        found = {f"o{number}": vector for number, vector in enumerate(vectors.T, start=1)}
+        charts.append(Chart(f"{name}: observation embedding of {subject.name}", "value", found, None))
+    return charts
+
+
+def _by_page(subject: Model, sample: ClickLog, factor: Factor) -> Chart:
+    """The subject's position curve on the pages of each level of a factor that is the same for a whole page.
+
+    What such a factor does to all documents of a page alike cancels in a list-wise loss, so that it is not shown.
+    """
+    known = next(each for each in sample.factors if each.name == factor.name)
+    level = known.values[sample.offsets[:-1]]
+    pages = np.bincount(level, sample.impressions, minlength=len(known.levels))
+    shown = [int(each) for each in np.argsort(-pages, kind="stable")[:MOST_CURVES] if pages[each]]
+    found = {
+        known.levels[each]: _mean(subject.ranker.click_ratios(sample.part(level == each, sample.splits), "position"))
+        for each in shown
+    }
+    return Chart(f"position, by {factor.name}, as {subject.name} learned it", RATIO, found, None)
 
 
 def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:
@@ -82,6 +132,11 @@ def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:
         text += (
             f" For {name} this depends on the document, which one number for each level cannot say: its documents are "
             "also shown in thirds by score."
+        )
+    if by_page := [each.name for each in inputs.subject.ranker.factors if each.by_page and inputs.subject.knows(each)]:
+        text += (
+            f" {' and '.join(by_page)} is the same for a whole page: how much it is clicked altogether, clicks within "
+            "pages do not tell, but how far down its users look they do."
         )
     if left_out := inputs.subject.ranker.left_out_factors:
         text += f" {name} leaves out {' and '.join(left_out)}, whose bias its method cannot learn."

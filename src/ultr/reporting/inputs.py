@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Integers, Strings
 from ultr.data.click_log import ClickLog
+from ultr.data.frequent_lists import frequent_lists
 from ultr.data.judged import JudgedLists
 from ultr.diagnosis import Diagnosis, diagnose
-from ultr.evaluation import Evaluation, UnseenPart, evaluate, unseen_part
+from ultr.evaluation import (
+    Assumption,
+    Comparison,
+    Evaluation,
+    UnseenPart,
+    compare,
+    evaluate,
+    shift_from_log,
+    unseen_part,
+)
 from ultr.evaluation.unseen_part import trained_on
+from ultr.methods.ranker import Ranker
 from ultr.metrics import PairedTest
-from ultr.reporting.model import Model
+from ultr.metrics.exposure import ExposureShift
+from ultr.reporting.model import LOWER, Model
+from ultr.reporting.moved import MOST_LISTS, Moved, moved_lists
 
 MAIN = "nDCG@10"
 
@@ -30,6 +44,10 @@ class ReportInputs:
     judged_name: str = "judged lists"
     chosen: str | None = None
     """The name of the model to look at closely; by default the best one."""
+    document_ids: Strings | None = None
+    """[rows of the log's features], the ids of documents in the raw log, if it had some."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles of documents by their ids."""
     missing: tuple[str, ...] = ()
     """Sentences on what cannot be shown and how to have it shown."""
     samples: int = 50
@@ -84,6 +102,58 @@ class ReportInputs:
         if self.log is None or not self.log.clicks.any():
             return None
         return diagnose(self.log, scores=self.scores, samples=self.samples, draws=self.draws, source=self.log_name)
+
+    @cached_property
+    def frequent(self) -> ClickLog:
+        """The most frequent list of each query, of the most frequent queries."""
+        assert self.log is not None
+        return self.log.part(frequent_lists(self.log, most=MOST_LISTS), self.log.splits)
+
+    @cached_property
+    def shift(self) -> ExposureShift:
+        """The shift of exposure from these lists to the subject's order."""
+        return shift_from_log(self.subject.ranker, self.frequent)
+
+    @cached_property
+    def moved(self) -> list[Moved]:
+        """These lists as shown and as the subject ranks them, the largest moves first; none without a log."""
+        return [] if self.log is None else moved_lists(self.log, None, self.subject)
+
+    def names(self, documents: Integers) -> list[str]:
+        """The names of some documents, rows of the log's features: titles with ids, ids, or else the rows."""
+        if self.document_ids is None:
+            return [f"document {row}" for row in documents]
+        ids = [str(self.document_ids[row]) for row in documents]
+        return [f"{self.titles[each]} ({each})" if each in self.titles else each for each in ids]
+
+    @cached_property
+    def rival(self) -> Model | None:
+        """The model that the subject is compared with: raw clicks if they are there, else the first other one."""
+        others = [model for model in self.click_models if model is not self.subject]
+        return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The subject against its rival by clicks alone; None without a log, a rival or a subject that saw clicks."""
+        return None if self.rival is None else self._compared(self.rival.ranker, self.rival.name)
+
+    @cached_property
+    def against_shown(self) -> Comparison | None:
+        """A comparison that says how the subject does against the lists as shown; None without a log."""
+        return self.comparison or self._compared(self.subject.ranker, f"{self.subject.name} again")
+
+    def _compared(self, ranker: Ranker, name: str) -> Comparison | None:
+        if self.log is None or self.unseen is None or self.subject not in self.click_models:
+            return None
+        tested = self.diagnosis
+        return compare(
+            ranker,
+            self.subject.ranker,
+            self.log,
+            unseen=self.unseen,
+            names=(name, self.subject.name),
+            assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
+        )
 
     def trained_on_log(self, model: Model) -> bool:
         """True if this is the log that a model learned from, whole or without what was held out."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import itemgetter
 
 from ultr.methods.registry import kind_of
-from ultr.pages import Section, Table, model_figures
-from ultr.pages.model_figures import Curve
+from ultr.pages import Draw, Section, Table, figures
+from ultr.pages.figures import Line
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import colours
 
 
 def learning(inputs: ReportInputs) -> Section:
     """The learning curves of all models, those of one stage in one chart."""
-    losses: dict[str, dict[str, Curve]] = {}
-    values: dict[str, dict[str, Curve]] = {}
+    losses: dict[str, dict[str, Line]] = {}
+    values: dict[str, dict[str, Line]] = {}
     rows = []
     for model in inputs.models:
         for stage in dict.fromkeys(record.stage for record in model.ranker.history):
@@ -37,22 +38,27 @@ def learning(inputs: ReportInputs) -> Section:
                     "at step": "" if step is None else f"{step:,}",
                 }
             )
-    drawings, by_model = [], colours(inputs.models)
+    drawn: dict[str, Draw] = {}
+    by_model = colours(inputs.models)
     for stage, found in losses.items():
-        title = f"stage “{stage}”"
         if found:
-            drawings.append(model_figures.learning_curves(found, by_model, title=title, ylabel="training loss"))
+            drawn[f"stage “{stage}”: training loss"] = partial(
+                figures.learning_curves, found, by_model, ylabel="training loss"
+            )
         if stage in values:
-            best, ylabel = values[stage], _value_name(inputs)
-            drawings.append(model_figures.learning_curves(best, by_model, title=title, ylabel=ylabel, best=True))
+            ylabel = _value_name(inputs)
+            drawn[f"stage “{stage}”: {ylabel}"] = partial(
+                figures.learning_curves, values[stage], by_model, ylabel=ylabel, best=True
+            )
     return Section(
         "How training went",
         "Each stage of training has a chart of its own; a ring marks its highest validation value."
         if values
         else "Each stage of training has a chart of its own. Nothing was held out, so the last weights were kept.",
-        drawings=drawings,
+        figures=drawn,
         tables=[Table("stages", rows, folded=True)] if rows else [],
         numbers={model.name: [vars(record) for record in model.ranker.history] for model in inputs.models},
+        name="learning",
     )
 
 

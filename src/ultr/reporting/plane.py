@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
-from ultr.pages import Section, model_figures
+from ultr.pages import Draw, Section, figures
 from ultr.reporting.inputs import ReportInputs
 
 MOST_QUERIES = 500
@@ -20,9 +22,10 @@ def plane(inputs: ReportInputs) -> Section | None:
         return None
     found = _documents(inputs)
     if found is None:
-        return Section(TITLE, advice="This needs documents: give --log or --data.")
+        return Section(TITLE, advice="This needs documents: give --log or --data.", name="plane")
     source, features, offsets, values, value_name = found
-    drawings, numbers = [], {}
+    drawn: dict[str, Draw] = {}
+    numbers = {}
     for name, embeddings in models:
         relevance = embeddings.relevance(features).astype(np.float64)
         if relevance.shape[1] < 2:
@@ -36,20 +39,10 @@ def plane(inputs: ReportInputs) -> Section | None:
             relevance, observation, base = (each @ directions[:2].T for each in (relevance, observation, base))
             axis_names = ("first direction", "second direction")
             note = f" The two directions hold {share:.0%} of the documents' sum of squares."
-        drawings.append(
-            model_figures.plane(
-                relevance,
-                values,
-                observation,
-                base,
-                title=name,
-                value_name=value_name,
-                axis_names=axis_names,
-                note=note,
-            )
-        )
+        vectors = relevance, values, observation, base
+        drawn[name] = partial(figures.plane, *vectors, value_name=value_name, axis_names=axis_names, note=note)
         numbers[name] = {"share_of_two_directions": share}
-    if not drawings:
+    if not drawn:
         return None
     text = (
         f"Each dot is a document of {source}, shaded by its {value_name}. Clicks are the product of a document and an "
@@ -57,7 +50,7 @@ def plane(inputs: ReportInputs) -> Section | None:
         "clicked there. A query's documents are ranked along its base vector. Vectors of more than two dimensions are "
         "shown in the two directions that hold most of the documents' sum of squares."
     )
-    return Section(TITLE, text, drawings=drawings, numbers=numbers)
+    return Section(TITLE, text, figures=drawn, numbers=numbers, name="plane")
 
 
 def _documents(inputs: ReportInputs) -> tuple[str, Floats, Integers, Doubles, str] | None:

@@ -42,7 +42,7 @@ def provenance(inputs: ReportInputs) -> Section:
     return Section(
         "What was trained on what",
         " ".join(told),
-        " ".join([*misfits(inputs), *inputs.missing]),
+        advice=" ".join([*misfits(inputs), *inputs.missing]),
         tables=[
             Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
             Table("all options, versions and fingerprints", others, folded=True),
@@ -56,6 +56,7 @@ def provenance(inputs: ReportInputs) -> Section:
             "missing": list(inputs.missing),
             "log_is_that_of": [model.name for model in inputs.click_models if inputs.trained_on_log(model)],
         },
+        name="models",
     )
 
 
@@ -101,9 +102,10 @@ def differences(inputs: ReportInputs, second: Model) -> Section:
     return Section(
         "What differs?",
         data,
-        " ".join([*misfits(inputs), *inputs.missing]),
+        advice=" ".join([*misfits(inputs), *inputs.missing]),
         tables=[table for table in tables if table.rows],
         numbers={"differ": {name: [facts[0].get(name), facts[1].get(name)] for name in other}},
+        name="differences",
     )
 
 
@@ -119,7 +121,7 @@ def reproduction(inputs: ReportInputs, command: str) -> Section:
     if silent:
         text += f" How {', '.join(silent)} was trained, its folder does not say: it was not `ultr train` that saved it."
     numbers = {"commands": commands, "version": __version__}
-    return Section("How to reproduce it", text, commands=commands, numbers=numbers)
+    return Section("How to reproduce it", text, commands=commands, numbers=numbers, name="reproduce")
 
 
 def misfits(inputs: ReportInputs) -> Sequence[str]:

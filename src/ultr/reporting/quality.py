@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import astuple, replace
+from functools import partial
 
-from ultr.evaluation import Answer, Assumption, Evaluation, QueryLikelihoods, UnseenPart, click_fit, compare, gap_closed
-from ultr.evaluation.comparison import QUESTIONS
+from ultr.evaluation import Evaluation, QueryLikelihoods, UnseenPart, click_fit, gap_closed
 from ultr.metrics import bootstrap_ratio
-from ultr.pages import Badge, Point, Section, Table, model_figures
+from ultr.pages import Section, Table, figures
 from ultr.reporting.inputs import MAIN, ReportInputs
-from ultr.reporting.model import LOWER, UPPER, Model, colours
+from ultr.reporting.model import LOWER, UPPER, colours
 
 TITLE = "How good are the rankings?"
-_TONES = {"yes": "good", "no": "bad"}
 
 
 def quality(inputs: ReportInputs) -> Section:
@@ -20,7 +19,7 @@ def quality(inputs: ReportInputs) -> Section:
     if inputs.evaluations:
         return _by_labels(inputs, inputs.evaluations)
     if inputs.unseen is None or not inputs.click_models:
-        return Section(TITLE, advice="This needs judged lists, or the log: give --data or --log.")
+        return Section(TITLE, advice="This needs judged lists, or the log: give --data or --log.", name="quality")
     return _by_clicks(inputs, inputs.unseen)
 
 
@@ -53,13 +52,13 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> Section:
             Table(f"{MAIN} of {subject.name} minus that of the others, query by query, 95 % intervals", leads)
         )
     order = dict(sorted(intervals.items(), key=lambda item: item[1][MAIN].mean))
-    drawing = model_figures.intervals(
-        {name: astuple(each[MAIN]) for name, each in order.items()}, colours(inputs.models), measure=MAIN
-    )
+    means = {name: astuple(each[MAIN]) for name, each in order.items()}
     return Section(
         TITLE,
         text,
-        drawings=[drawing],
+        figures={
+            f"{MAIN} on judged queries": partial(figures.intervals, means, colours(inputs.models), measure=MAIN),
+        },
         tables=tables,
         numbers={
             "judged": inputs.judged_name,
@@ -67,6 +66,7 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> Section:
             "lead": {name: vars(test) for name, test in inputs.leads.items()},
             "gap_closed": gaps,
         },
+        name="quality",
     )
 
 
@@ -100,50 +100,20 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
         "knows the bias, so this alone does not prove a better ranking."
     )
     measured = {"compared_on": unseen.name, "warnings": unseen.warnings, "notes": unseen.notes, "clicks": numbers}
-    rival = _rival(inputs)
-    section = Section(TITLE, text=text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)])
-    if rival is None:
+    found = inputs.comparison
+    section = Section(
+        TITLE, text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)], name="quality"
+    )
+    if found is None:
         advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
         return replace(section, advice=" ".join([*unseen.remarks, advice]), numbers=measured)
-    tested = inputs.diagnosis
-    found = compare(
-        rival.ranker,
-        inputs.subject.ranker,
-        inputs.log,
-        unseen=unseen,
-        names=(rival.name, inputs.subject.name),
-        assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
-    )
-    answers = {field: getattr(found, field) for field in QUESTIONS}
     told = {
         field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
-        for field, answer in answers.items()
+        for field, answer in found.answers.items()
     }
     return replace(
         section,
         advice=" ".join([*unseen.remarks, found.assumption.sentence]),
-        points=_points(answers, rival, inputs.subject),
-        numbers=measured | {"against": rival.name, "answers": told},
+        parts=found.parts(),
+        numbers=measured | {"against": found.names[0], "answers": told},
     )
-
-
-def _rival(inputs: ReportInputs) -> Model | None:
-    """The model that the subject is compared with: raw clicks if they are there, else the first other one."""
-    others = [model for model in inputs.click_models if model is not inputs.subject]
-    return min(others, key=lambda model: model.manifest.method != LOWER, default=None)
-
-
-def _points(answers: dict[str, Answer], rival: Model, subject: Model) -> list[Point]:
-    """The answers with their reasons; those with one reason stand together."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for field, answer in answers.items():
-        told = "yes" if answer.winner == subject.name else "no" if answer.winner else answer.verdict
-        by_reason.setdefault((told, answer.reason), []).append(QUESTIONS[field].format(a=rival.name))
-    return [
-        Point(
-            f"{subject.name} {', '.join(asked)}",
-            f"{reason[:1].upper()}{reason[1:]}.",
-            Badge(told, _TONES.get(told, "unknown")),
-        )
-        for (told, reason), asked in by_reason.items()
-    ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from shlex import quote
 
 from ultr.pages import Page, Section
 from ultr.reporting.bias import bias
-from ultr.reporting.click_matrix import click_matrix
-from ultr.reporting.examination import examination
+from ultr.reporting.decision import ExpectedGain, decision, heads, next_steps
 from ultr.reporting.inputs import MAIN, ReportInputs
 from ultr.reporting.learning import learning
 from ultr.reporting.model import Model
@@ -22,79 +21,69 @@ from ultr.version import __version__
 FORMAT = "ultr report 1"
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """The sections of a report, one after the other."""
-
-    title: str
-    summary: str
-    command: str
-    sections: dict[str, Section]
-    """By name."""
-
-    def page(self) -> Page:
-        """For people."""
-        return Page(
-            title=self.title,
-            summary=self.summary,
-            sections=list(self.sections.values()),
-            footer=f"ultr {__version__}: {self.command}",
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        return {
-            "format": FORMAT,
-            "title": self.title,
-            "summary": self.summary,
-            **{name: section.numbers for name, section in self.sections.items()},
-        }
-
-
-def report(inputs: ReportInputs, *, name: str, command: str) -> Report:
+def report(inputs: ReportInputs, *, name: str, command: str) -> Page:
     """The report on one run: its training, its quality, what it learned, its log, and the orders that change."""
-    sections = {
-        "models": provenance(inputs),
-        "quality": quality(inputs),
-        "learning": learning(inputs),
-        "bias": bias(inputs),
-        "plane": plane(inputs),
-        "click_matrix": click_matrix(inputs),
-        "examination": examination(inputs),
-        "orders": orders(inputs),
-        "reproduce": reproduction(inputs, command),
-    }
+    sections = [
+        quality(inputs),
+        orders(inputs),
+        examination(inputs),
+        bias(inputs),
+        plane(inputs),
+        learning(inputs),
+        provenance(inputs),
+        reproduction(inputs, command),
+    ]
     return _of_sections(f"Report on {name}", inputs, command, sections)
 
 
-def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Report:
+def comparison_report(inputs: ReportInputs, other: Model, *, command: str) -> Page:
     """The report on two models: their differences, their quality, what both learned, where their orders differ."""
-    sections = {
-        "differences": differences(inputs, other),
-        "quality": quality(inputs),
-        "learning": learning(inputs),
-        "bias": bias(inputs),
-        "plane": plane(inputs),
-        "orders": orders(inputs, against=other),
-        "reproduce": reproduction(inputs, command),
-    }
+    sections = [
+        differences(inputs, other),
+        quality(inputs),
+        learning(inputs),
+        bias(inputs),
+        plane(inputs),
+        orders(inputs, against=other),
+        reproduction(inputs, command),
+    ]
     return _of_sections(f"{inputs.subject.name} beside {other.name}", inputs, command, sections)
 
 
-def _of_sections(title: str, inputs: ReportInputs, command: str, sections: dict[str, Section | None]) -> Report:
-    found = {name: section for name, section in sections.items() if section is not None}
-    return Report(title, _summary(inputs, found["quality"].numbers), command, found)
+def examination(inputs: ReportInputs) -> Section:
+    """The doctor's findings in the log."""
+    title, found = "What does the doctor say of the log?", inputs.diagnosis
+    if found is None:
+        return Section(title, advice="This needs a log with clicks: give --log FOLDER.", name="examination")
+    return Section(
+        title,
+        found.headline,
+        parts=[replace(finding, folded=True) for finding in found.findings],
+        commands=[f"ultr doctor {quote(inputs.log_name)} --html doctor.html"],
+        numbers=found.as_json(),
+        name="examination",
+    )
 
 
-def _summary(inputs: ReportInputs, judged: Mapping[str, Any]) -> str:
-    """The main result in a sentence or two."""
+def _of_sections(title: str, inputs: ReportInputs, command: str, sections: Sequence[Section | None]) -> Page:
+    first = [section for section in (decision(inputs), heads(inputs)) if section is not None]
+    details = [replace(section, folded=True) for section in sections if section is not None]
+    footer = f"ultr {__version__}: {command}"
+    return Page(title, _summary(inputs), [*first, *details], steps=next_steps(inputs), footer=footer)
+
+
+def _summary(inputs: ReportInputs) -> str:
+    """The main result in a sentence or two: clicks to expect, and quality by labels or against another model."""
+    gain = ExpectedGain.of(inputs)
+    return " ".join(([] if gain is None else [gain.sentence(inputs.subject.name)]) + [_quality(inputs)])
+
+
+def _quality(inputs: ReportInputs) -> str:
     name = inputs.subject.name
     if not inputs.evaluations:
-        method = inputs.subject.manifest.method
-        told = f"{name} is a ranker by the method {method}; there are no labels to measure it by."
-        if "answers" in judged:
-            told += f" By clicks alone, against {judged['against']}: {judged['answers']['value']['verdict']}."
-        return told
+        told = "There are no labels to measure it by."
+        found = inputs.comparison
+        return told if found is None else f"{told} By clicks alone, against {found.names[0]}: {found.value.verdict}."
     own = inputs.evaluations[name].interval(MAIN)
     interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"

@@ -10,9 +10,9 @@ from ultr.experiments.analyses.projection import projection
 from ultr.experiments.analyses.selection import selection
 from ultr.experiments.analyses.table import dimension, table
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
+from ultr.pages import Section
 
-ANALYSES: dict[str, Callable[[Experiment], Findings]] = {
+ANALYSES: dict[str, Callable[[Experiment], Section]] = {
     "table": table,
     "dimension": dimension,
     "embeddings": embeddings,

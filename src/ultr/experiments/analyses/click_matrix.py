@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ultr.clicks.independent import IndependentClicks
 from ultr.clicks.registry import click_model
 from ultr.errors import OptionError
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
 from ultr.experiments.tables import figure
-from ultr.pages import Table, log_figures
+from ultr.pages import Draw, Section, Table, figures
 
 NOTES = (
     "If clicks were observation times relevance, two numbers, the matrix would have rank 1 and all singular values but "
-    "the first would be 0. The paper prints 1.40 0.15 0.07 0.06 0.03 for the real clicks.",
-    "Share: how much of the sum of squares the first so many singular values hold.",
+    "the first would be 0. The paper prints 1.40 0.15 0.07 0.06 0.03 for the real clicks.\n\n"
+    "Share: how much of the sum of squares the first so many singular values hold."
 )
 GRADES = 5
 
 
-def click_matrix(experiment: Experiment) -> Findings:
+def click_matrix(experiment: Experiment) -> Section:
     """The matrix of each click model and its singular values."""
-    written, content, figures = [], [], {}
+    written: list[Table] = []
+    content = []
+    drawn: dict[str, Draw] = {}
     for clicks in experiment.spec.clicks:
         model = click_model(clicks)
         if not isinstance(model, IndependentClicks):
@@ -48,7 +51,6 @@ def click_matrix(experiment: Experiment) -> Findings:
             ),
         ]
         content.append({"clicks": clicks, "matrix": matrix.tolist(), "singular_values": values.tolist()})
-        titles = (f"{clicks} clicks: click rates", "singular values")
-        drawing = log_figures.click_matrix(matrix, values, rows=range(len(matrix)), ylabel="grade", titles=titles)
-        figures[f"{clicks}-clicks"] = drawing.figure
-    return Findings(experiment.spec.title, written, NOTES, content, figures)
+        drawn[f"{clicks} clicks"] = partial(figures.rate_map, matrix, rows=range(len(matrix)), ylabel="grade")
+        drawn[f"{clicks} clicks: singular values"] = partial(figures.singular_values, values)
+    return Section(experiment.spec.title, NOTES, tables=written, figures=drawn, numbers=content)

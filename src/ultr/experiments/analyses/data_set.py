@@ -7,9 +7,8 @@ import numpy as np
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
 from ultr.experiments.tables import Row
-from ultr.pages import Table
+from ultr.pages import Section, Table
 
 PUBLISHED = {
     "paper, Yahoo!": (28_719, 700_153, 700, 5),
@@ -17,10 +16,10 @@ PUBLISHED = {
     "paper, TianGong-ST": (3_449, 333_813, 33, 5),
 }
 """Queries, documents, features and grades."""
-NOTES = ("The paper does not say which queries it counts; nDCG is over those that have a relevant document.",)
+NOTES = "The paper does not say which queries it counts; nDCG is over those that have a relevant document."
 
 
-def data_set(experiment: Experiment) -> Findings:
+def data_set(experiment: Experiment) -> Section:
     """Queries, documents, features and grades of each part of the first fold, and of all three together."""
     splits = experiment.sources[0].read()
     parts = {"training": splits.train, "validation": splits.validation, "test": splits.test}
@@ -28,7 +27,7 @@ def data_set(experiment: Experiment) -> Findings:
     sizes["all"] = _sizes(list(parts.values()))
     sizes["all, with a relevant document"] = _sizes([_relevant(part) for part in parts.values()])
     rows = [_row(name, *numbers) for name, numbers in (sizes | PUBLISHED).items()]
-    return Findings(experiment.spec.title, [Table(experiment.source.name, rows)], NOTES, sizes)
+    return Section(experiment.spec.title, NOTES, tables=[Table(experiment.source.name, rows)], numbers=sizes)
 
 
 def _relevant(part: JudgedLists) -> JudgedLists:

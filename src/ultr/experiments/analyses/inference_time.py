@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,10 +13,9 @@ from torch import Tensor
 from ultr.data import ragged
 from ultr.data.scaling import FeatureScaling
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
 from ultr.methods import METHODS, flat_options
 from ultr.methods.factors import Factor
-from ultr.pages import Table, model_figures
+from ultr.pages import Section, Table, figures
 from ultr.relevance.inputs import Documents, Inputs, all_documents
 from ultr.relevance.preprocessing import Preprocessing
 
@@ -23,11 +23,11 @@ LISTS, WARM_UP = 256, 10
 Score = Callable[[Documents, Tensor], Tensor]
 NOTES = (
     "Median time to score and sort a batch of queries, the rankers in turns, weights untrained. The paper has 0.136 s "
-    "against 0.112 s on a GPU, +21.4 %.",
+    "against 0.112 s on a GPU, +21.4 %."
 )
 
 
-def inference_time(experiment: Experiment) -> Findings:
+def inference_time(experiment: Experiment) -> Section:
     """The median of many repetitions for each ranker of the spec, compared with that of the first."""
     test = experiment.sources[0].read().test
     lists = test.select(np.arange(min(LISTS, test.queries)))
@@ -61,8 +61,8 @@ def inference_time(experiment: Experiment) -> Findings:
     }
     shape = f"{lists.queries} queries, {count:,} documents, {width} features, {content['threads']} threads"
     milliseconds = {label: median * 1000 for label, median in medians.items()}
-    figure = model_figures.bars(milliseconds, xlabel=f"milliseconds ({shape})")
-    return Findings(experiment.spec.title, [Table(shape, rows)], NOTES, content, {"inference-time": figure})
+    drawn = {"inference time": partial(figures.bars, milliseconds, xlabel=f"milliseconds ({shape})")}
+    return Section(experiment.spec.title, NOTES, tables=[Table(shape, rows)], figures=drawn, numbers=content)
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,29 +13,29 @@ from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
 from ultr.evaluation.judged import of_scores
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings, file_name
 from ultr.experiments.run import data_of
 from ultr.experiments.store import Outcome
 from ultr.experiments.tables import spread
 from ultr.methods import load
 from ultr.methods.vector_objective import Embeddings
-from ultr.pages import Table, model_figures
+from ultr.pages import Draw, Section, Table, figures
 
 MEASURE = "nDCG@10"
 BASE, MEAN, PROBABLE, PRINCIPAL = "base vector", "mean observation", "most probable position", "principal axis"
 NOTES = (
     f"{MEASURE} of the same relevance embeddings projected on the observation embedding of one position, and on the "
-    "base vector of each query; mean ± standard deviation over seeds.",
+    "base vector of each query; mean ± standard deviation over seeds.\n\n"
     f"{MEAN.capitalize()}: the mean over positions. {PROBABLE.capitalize()}: the observation embedding of the position "
     "that all candidates of a query are most probably shown at (equations 5 and 6 of the paper), by a multinomial "
     f"logistic regression on the shown lists. {PRINCIPAL.capitalize()}: the first principal component of the relevance "
-    "embeddings (appendix E), turned towards the mean observation.",
+    "embeddings (appendix E), turned towards the mean observation."
 )
 
 
-def projection(experiment: Experiment) -> Findings:
+def projection(experiment: Experiment) -> Section:
     """A curve over positions for each click setting and ranker."""
-    rows, content, figures = [], [], {}
+    rows, content = [], []
+    drawn: dict[str, Draw] = {}
     for clicks, contender in product(experiment.spec.clicks, experiment.contenders()):
         outcomes = experiment.outcomes(contender, clicks, experiment.spec.validation[0])
         by_seed = [_of_seed([o for o in outcomes if o.run.seed == seed]) for seed in experiment.spec.seeds]
@@ -53,15 +54,15 @@ def projection(experiment: Experiment) -> Findings:
             }
         )
         half, base = np.nan_to_num(deviation), columns.index(BASE)
-        figures[file_name(clicks, contender.label)] = model_figures.bands(
+        drawn[f"{clicks} clicks, {contender.label}"] = partial(
+            figures.bands,
             {"observation embedding of a position": (np.arange(1.0, base + 1), mean[:base], half[:base])},
             {BASE: (mean[base], mean[base] - half[base], mean[base] + half[base])},
             xlabel="position",
             ylabel=MEASURE,
-            title=f"{clicks} clicks, {contender.label}",
             ink="black",
         )
-    return Findings(experiment.spec.title, [Table(MEASURE, rows)], NOTES, content, figures)
+    return Section(experiment.spec.title, NOTES, tables=[Table(MEASURE, rows)], figures=drawn, numbers=content)
 
 
 def _of_seed(outcomes: list[Outcome]) -> dict[str, float]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
 from ultr.experiments.model_selection import (
     MEASURE,
     RANDOM,
@@ -22,20 +21,20 @@ from ultr.experiments.model_selection import (
 )
 from ultr.experiments.tables import Row, figure, spread
 from ultr.methods.vectorization import Vectorization
-from ultr.pages import Table
+from ultr.pages import Section, Table
 
 LEVEL = 0.05
 NOTES = (
     f"Regret: how much higher the test {MEASURE} of the best candidate is than that of the chosen one; mean ± standard "
     "deviation over folds and seeds. *queries*: by clicks on queries held out of training, which also chose the "
     "weights of each candidate. *pages*: by as many new impressions of the lists trained on. Values have propensities "
-    "from all swaps of the log, and rank the shown documents.",
+    "from all swaps of the log, and rank the shown documents.\n\n"
     "Which of two: pairs of methods whose labels differ by more than 1.64 standard errors, and how often the 95 % "
-    "interval on held-out queries names the better one, names the worse one, or holds 0.",
+    "interval on held-out queries names the better one, names the worse one, or holds 0."
 )
 
 
-def selection(experiment: Experiment) -> Findings:
+def selection(experiment: Experiment) -> Section:
     """Regrets of choosing a method, and of choosing a dimension."""
     spec = experiment.spec
     selections: dict[str, list[ModelSelection]] = {}
@@ -64,7 +63,7 @@ def selection(experiment: Experiment) -> Findings:
         "verdicts": {clicks: [each.verdicts for each in found] for clicks, found in selections.items()},
         "rank_p_values": {clicks: [each.rank_p_value for each in found] for clicks, found in selections.items()},
     }
-    return Findings(spec.title, tables, NOTES, whole)
+    return Section(spec.title, NOTES, tables=tables, numbers=whole)
 
 
 def _verdict_rows(selections: Mapping[str, Sequence[ModelSelection]]) -> list[Row]:

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
 from ultr.experiments import tables
 from ultr.experiments.experiment import Experiment
-from ultr.experiments.findings import Findings
 from ultr.experiments.results import OURS, UPPER, Results
 from ultr.experiments.spec import REFERENCES
 from ultr.methods.vectorization import Vectorization
-from ultr.pages import Table, model_figures
+from ultr.pages import Draw, Section, Table, figures
 from ultr.pages.drawing import GREEN, GREY
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def table(experiment: Experiment) -> Findings:
+def table(experiment: Experiment) -> Section:
     """A table for each click setting and way of choosing weights, each with the other way beside it."""
     return _in_tables(experiment, _quality)
 
 
-def dimension(experiment: Experiment) -> Findings:
+def dimension(experiment: Experiment) -> Section:
     """The same tables, and a curve over the dimension for each click setting, as the paper's figure."""
     return _in_tables(experiment, _over_dimensions)
 
 
-def _quality(results: Sequence[Results]) -> Figure:
+def _quality(results: Sequence[Results]) -> Draw:
     """The main measure of every ranker; labels and references in colours of their own."""
     first = results[0]
     lines = [line for line in first.lines if line.contender.method != "click-model"]
     apart = [line for line in lines if line.contender.method in (UPPER, *REFERENCES)]
-    return model_figures.values_by_seed(
+    return partial(
+        figures.values_by_seed,
         {
             tables.CHOSEN_BY[found.validation]: {line.label: line.by_seed(found.main) for line in found.lines}
             for found in results
@@ -43,11 +40,10 @@ def _quality(results: Sequence[Results]) -> Figure:
         {line.label: GREEN if line.contender.method == UPPER else GREY for line in apart},
         labels=[line.label for line in lines],
         measure=first.measures[first.main],
-        title=f"{first.clicks} clicks",
     )
 
 
-def _over_dimensions(results: Sequence[Results]) -> Figure:
+def _over_dimensions(results: Sequence[Results]) -> Draw:
     """The main measure over the dimension, with the other rankers as lines."""
     first, curves = results[0], {}
     for found in results:
@@ -58,22 +54,23 @@ def _over_dimensions(results: Sequence[Results]) -> Figure:
             np.nan_to_num([line.deviation(found.main) for line in ours]),
         )
     others = {line.label: line.mean(first.main) for line in first.lines if line.contender.method != OURS}
-    return model_figures.bands(
+    return partial(
+        figures.bands,
         curves,
         {label: (mean, mean, mean) for label, mean in others.items()},
         xlabel="dimension",
         ylabel=first.measures[first.main],
-        title=f"{first.clicks} clicks",
     )
 
 
-def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figure]) -> Findings:
+def _in_tables(experiment: Experiment, drawing: Callable[[Sequence[Results]], Draw]) -> Section:
     """The results as tables, with every number behind them and a figure for each click setting."""
     spec = experiment.spec
     settings = [[experiment.results(clicks, way) for way in spec.validation] for clicks in spec.clicks]
-    written, content, figures = [], [], {}
+    written, content = [], []
+    drawn: dict[str, Draw] = {}
     for ways in settings:
-        figures[f"{ways[0].clicks}-clicks"] = drawn(ways)
+        drawn[f"{ways[0].clicks} clicks"] = drawing(ways)
         for results in ways:
             beside = next((other for other in ways if other is not results), None)
             rows = tables.rows(results, beside=beside, published=spec.paper)
@@ -88,7 +85,8 @@ def _in_tables(experiment: Experiment, drawn: Callable[[Sequence[Results]], Figu
     for name, published in spec.paper.items():
         rows = tables.published_rows(published, spec.measures)
         written.append(Table(f"published, {tables.DATA_SETS.get(name, name)}", rows))
-    return Findings(spec.title, written, list(_notes(settings[0][0], experiment)), content, figures)
+    notes = "\n\n".join(_notes(settings[0][0], experiment))
+    return Section(spec.title, notes, tables=written, figures=drawn, numbers=content)
 
 
 def _notes(results: Results, experiment: Experiment) -> Iterator[str]:

@@ -1,0 +1,278 @@
+"""The first screen: what changes for users, what it brings, how sure that is, what can go wrong, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from ultr.evaluation.comparison import AS_SHOWN
+from ultr.metrics.exposure import ExposureShift
+from ultr.metrics.intervals import Interval
+from ultr.pages import Section, Table, Verdict, sentences
+from ultr.reporting.inputs import MAIN, ReportInputs
+from ultr.reporting.moved import Moved
+
+HEADS = 3
+"""Head queries that are shown before and after."""
+TOP = 5
+"""Places of each that are shown."""
+LOSERS = 5
+"""Queries with the largest estimated loss that are shown."""
+LARGE_SHIFT = 10.0
+"""From this factor on, a document gets so much more or less exposure that a limit is worth a thought."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedGain:
+    """Clicks that a ranker is expected to bring against the order that users see today."""
+
+    verdict: Verdict
+    percent: Interval | None
+    """Change in clicks as a share of today's; None where there is no estimate."""
+    reason: str
+    """The reason why it cannot be told, if it cannot."""
+    clicks: float
+    effective_clicks: float
+
+    @classmethod
+    def of(cls, inputs: ReportInputs) -> ExpectedGain | None:
+        """The gain of the subject; None without a log that it could be measured on."""
+        found = inputs.against_shown
+        if found is None:
+            return None
+        answer, log = found.value_against_shown, found.unseen.log
+        today = float(log.clicks.sum() / log.impressions.sum())
+        by, value = answer.difference, found.values.get(found.names[1])
+        return cls(
+            verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
+            percent=None if by is None else Interval(by.mean / today, by.low / today, by.high / today),
+            reason=answer.reason if answer.winner is None else "",
+            clicks=0.0 if value is None else value.clicks,
+            effective_clicks=0.0 if value is None else value.effective_clicks,
+        )
+
+    def sentence(self, name: str) -> str:
+        """The gain in a sentence that can be read once."""
+        if self.verdict is Verdict.UNKNOWN or self.percent is None:
+            return f"Whether {name} would bring more clicks than the order that users see today, this log cannot tell."
+        low, high = sorted((abs(self.percent.low), abs(self.percent.high)))
+        change = f"{low:.0%} to {high:.0%}" if f"{low:.0%}" != f"{high:.0%}" else f"{low:.1%} to {high:.1%}"
+        if self.verdict is Verdict.GOOD:
+            return f"Expected: {change} more clicks with {name} than with the order that users see today."
+        return f"Expected: {change} fewer clicks with {name} than with the order that users see today."
+
+
+def decision(inputs: ReportInputs) -> Section:
+    """What a person must know who decides whether the subject goes to users."""
+    name, log = inputs.subject.name, inputs.log
+    gain, moved = ExpectedGain.of(inputs), inputs.moved
+    title = f"Should {name} rank for users?"
+    if log is None:
+        return Section(
+            title,
+            "What it would change for users, and what that would bring, needs the clicks of users.",
+            advice="Give the log with --log FOLDER.",
+            parts=[_by_labels(inputs)] if inputs.leads else [],
+            name="decision",
+        )
+    shift = inputs.shift
+    losing = _losing(inputs)
+    parts = [
+        Section("What changes for users?", _changes(moved)),
+        *([] if gain is None else [_expected(inputs, gain)]),
+        *([_by_labels(inputs)] if inputs.leads else []),
+        Section("What can go wrong?", _risk(shift, losing), tables=_losing_table(losing)),
+    ]
+    return Section(
+        title,
+        verdict=None if gain is None else gain.verdict,
+        word="" if gain is None else {Verdict.GOOD: "yes", Verdict.BAD: "no"}.get(gain.verdict, "cannot tell"),
+        parts=parts,
+        numbers={
+            "expected_gain": None if gain is None else _gain_numbers(gain),
+            "another_first": _share(moved, 1),
+            "other_first_three": _share(moved, 3),
+            "exposure_shift": vars(shift),
+            "queries_that_lose": None if losing is None else losing.as_json(),
+        },
+        name="decision",
+    )
+
+
+def heads(inputs: ReportInputs) -> Section | None:
+    """The queries with the most impressions, before and after; None without a log."""
+    if inputs.log is None:
+        return None
+    found = sorted(inputs.moved, key=lambda moved: (-moved.pages, moved.query))[:HEADS]
+    sides = ("today", f"by {inputs.subject.name}")
+    return Section(
+        "What do the most frequent queries look like, today and then?",
+        "Each with the list that was shown most for it. The share is how often a result was clicked there."
+        + (
+            "" if inputs.document_ids is not None else " This log has no ids of documents; they go by their rows in it."
+        ),
+        tables=[Table(moved.caption, moved.rows(sides, inputs.names(moved.documents), most=TOP)) for moved in found],
+        numbers=[{"query": moved.query, "impressions": moved.pages, "distance": moved.distance} for moved in found],
+        name="heads",
+    )
+
+
+def next_steps(inputs: ReportInputs) -> list[str]:
+    """Things to do, in order."""
+    gain, folder = ExpectedGain.of(inputs), quote(str(inputs.subject.folder))
+    if gain is None:
+        return []
+    shift = inputs.shift
+    limit = (
+        [f"Limit how far documents may move, if that matters: ultr train --safe --log {quote(inputs.log_name)} ..."]
+        if max(shift.growth, shift.fall) >= LARGE_SHIFT
+        else []
+    )
+    if gain.verdict is Verdict.BAD:
+        return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
+    if gain.verdict is Verdict.GOOD:
+        return [
+            "Look at the most frequent queries below, and at those that may lose.",
+            *limit,
+            f"Show it to a small part of the users and count their clicks: ultr export {folder}, then ultr serve.",
+        ]
+    return [
+        "Do not replace the order of today for all users on this evidence.",
+        *limit,
+        "Let users decide: show both orders, each to a part of them, or log some swaps and train again.",
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Losing:
+    """Queries that would get fewer clicks by the estimate."""
+
+    queries: int
+    pages: float
+    """Share of the pages."""
+    of: int
+    """Queries that were looked at."""
+    worst: tuple[tuple[str, float, float, float], ...]
+    """Query, pages, clicks a page today and expected, from the largest loss of clicks."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Every number."""
+        return {"queries": self.queries, "of": self.of, "share_of_pages": self.pages, "worst": list(self.worst)}
+
+
+def _losing(inputs: ReportInputs) -> Losing | None:
+    found = inputs.against_shown
+    if found is None or not found.values:
+        return None
+    log, new, old = found.unseen.log, found.values[found.names[1]], found.values[AS_SHOWN]
+    change, pages = new.totals - old.totals, new.bases
+    names = log.query_ids[np.unique(log.queries)]
+    worst = [row for row in np.argsort(change, kind="stable")[:LOSERS] if change[row] < 0]
+    return Losing(
+        queries=int((change < 0).sum()),
+        pages=float(pages[change < 0].sum() / pages.sum()),
+        of=len(change),
+        worst=tuple(
+            (
+                str(names[row]),
+                float(pages[row]),
+                float(old.totals[row] / pages[row]),
+                float(new.totals[row] / pages[row]),
+            )
+            for row in worst
+        ),
+    )
+
+
+def _losing_table(losing: Losing | None) -> Sequence[Table]:
+    if losing is None or not losing.worst:
+        return ()
+    rows = [
+        {"query": query, "pages": f"{pages:,.0f}", "clicks a page today": f"{old:.2f}", "expected": f"{new:.2f}"}
+        for query, pages, old, new in losing.worst
+    ]
+    return [Table("queries that may lose most", rows, folded=True)]
+
+
+def _changes(moved: Sequence[Moved]) -> str:
+    if not any(each.distance for each in moved):
+        return "Nothing: the order is the same for every query that was looked at."
+    return (
+        f"On {_share(moved, 1):.0%} of pages another result stands first, and on {_share(moved, 3):.0%} the first "
+        f"three are not the same three. ({len(moved):,} queries, each with the list that was shown most for it.)"
+    )
+
+
+def _share(moved: Sequence[Moved], top: int) -> float:
+    """Share of pages whose first places hold other documents."""
+    pages = sum(each.impressions for each in moved)
+    other = sum(
+        each.impressions for each in moved if set(each.order[:top].tolist()) != set(range(len(each.order[:top])))
+    )
+    return other / max(pages, 1)
+
+
+def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
+    found = inputs.against_shown
+    assert found is not None
+    said = [gain.sentence(inputs.subject.name)]
+    if gain.verdict is Verdict.UNKNOWN:
+        said.append(sentences([gain.reason]))
+    elif gain.percent is not None:
+        said.append(f"The best estimate is {gain.percent.mean:+.0%}; 19 such estimates in 20 hold the truth.")
+    if gain.clicks:
+        said.append(
+            f"It rests on {gain.clicks:,.0f} clicks of {found.unseen.name}, as good as {gain.effective_clicks:,.0f} "
+            "clicks of equal weight: each counts by how seldom its place is looked at. No user has seen the new order "
+            "yet."
+        )
+    if found.assumption.rejected:
+        said.append(
+            "Users do not treat all results alike, so that one number for each place describes them only roughly: "
+            "trust the direction more than the size."
+        )
+    elif found.assumption.rejected is None:
+        said.append("Whether one number for each place describes these users could not be tested.")
+    if inputs.subject.ranker.options.get("value"):
+        said.append(f"{inputs.subject.name} ranks by value; what is estimated here is clicks.")
+    return Section("How many more clicks, and how sure is that?", " ".join(said), advice=" ".join(found.unseen.remarks))
+
+
+def _by_labels(inputs: ReportInputs) -> Section:
+    """The lead over the others by labels."""
+    own = inputs.evaluations[inputs.subject.name].mean(MAIN)
+    said = [
+        f"{'better' if test.difference > 0 else 'worse'} than {other} by "
+        f"{abs(test.difference) / (own - test.difference):.1%}"
+        + ("" if test.low > 0 or test.high < 0 else ", which may be chance")
+        for other, test in inputs.leads.items()
+    ]
+    text = f"By {MAIN} on {inputs.judged_name}, {inputs.subject.name} is {'; '.join(said)}."
+    return Section("What do people say who judged results?", text)
+
+
+def _risk(shift: ExposureShift, losing: Losing | None) -> str:
+    said = (
+        f"Half of the results get at most {shift.median:.1f} times as much or as little attention as today; the one "
+        f"that rises most gets {shift.growth:.1f} times as much, the one that falls most 1/{shift.fall:.1f}."
+    )
+    if losing is not None and losing.of:
+        said += (
+            f" By the same estimate, {losing.queries:,} of {losing.of:,} queries, with {losing.pages:.0%} of the "
+            "pages, would get fewer clicks; for a single query that is a guess."
+        )
+    return said
+
+
+def _gain_numbers(gain: ExpectedGain) -> dict[str, Any]:
+    return {
+        "verdict": str(gain.verdict),
+        "percent": None if gain.percent is None else vars(gain.percent),
+        "reason": gain.reason,
+        "clicks": gain.clicks,
+        "effective_clicks": gain.effective_clicks,
+    }

@@ -1,0 +1,133 @@
+"""Lists in two orders: as they were shown and as a model ranks them, or as two models do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Floats, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.data.frequent_lists import frequent_lists
+from ultr.pages import Drawing, figures
+from ultr.reporting.model import Model
+
+LONGEST = 15
+"""Most documents of a list that are drawn, from the top."""
+MOST_LISTS = 5_000
+"""Most lists that are looked at; of a larger log, those with the most impressions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A list in two orders."""
+
+    query: str
+    pages: int
+    """Impressions of all lists of the query."""
+    impressions: int
+    documents: Integers
+    """In the first order, rows of the log's features."""
+    clicks: Integers
+    grades: tuple[str, ...]
+    """Empty where the log has none."""
+    order: Integers
+    """For each place of the second order, the place of its document in the first."""
+
+    @property
+    def distance(self) -> int:
+        """By how many places all documents move together, Spearman's footrule."""
+        return int(np.abs(self.order - np.arange(len(self.order))).sum())
+
+    @property
+    def caption(self) -> str:
+        """The query and how often this list of it was shown."""
+        return f"query {self.query} · {self.impressions:,} impressions"
+
+    def rows(
+        self, sides: tuple[str, str], names: Sequence[str], reasons: Sequence[str] = (), *, most: int | None = None
+    ) -> list[dict[str, str]]:
+        """A row for each place: who stood there, how often it was clicked, who stands there now, from where and why.
+
+        `names` are those of the documents in the first order.
+        """
+        return [
+            {
+                "place": str(place + 1),
+                sides[0]: names[place],
+                "clicks": f"{self.clicks[place]:,} ({self.clicks[place] / self.impressions:.0%})",
+                **({"grade": self.grades[place]} if self.grades else {}),
+                sides[1]: names[before],
+                "move": arrow(int(before) - place),
+                **({"because of": reasons[place]} if reasons else {}),
+            }
+            for place, before in enumerate(self.order[:most].tolist())
+        ]
+
+    def drawing(self, sides: tuple[str, str], names: Sequence[str]) -> Drawing:
+        """Both orders side by side, from the top."""
+        order = self.order[:LONGEST].tolist()
+        rates, short = self.clicks / self.impressions, [brief_start(name, 15) for name in names]
+        return figures.moves(
+            [f"{place + 1}. {short[place]} {rates[place]:.0%}" for place in range(len(order))],
+            [f"{short[before]} {arrow(before - place)}" for place, before in enumerate(order)],
+            order,
+            sides=sides,
+        )
+
+
+def brief_start(name: str, most: int) -> str:
+    """The start of a name that is too long, which says most of a title."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def arrow(places: int) -> str:
+    """Places that a document moves, up or down.
+
+    >>> arrow(3), arrow(-2), arrow(0)
+    ('▲ 3', '▼ 2', '=')
+    """
+    return "=" if places == 0 else f"{'▲' if places > 0 else '▼'} {abs(places)}"
+
+
+def moved_lists(log: ClickLog, first: Model | None, second: Model) -> list[Moved]:
+    """The most frequent list of each query in two orders, the queries with the largest moves first.
+
+    The first order is that of a model, or as shown; equal scores keep their order.
+    """
+    pages = np.bincount(log.queries, log.impressions)
+    lists = frequent_lists(log, most=MOST_LISTS)
+    rows = ragged.rows_of(lists, log.offsets)
+    offsets = ragged.from_lengths(log.lengths[lists])
+    features = log.features[log.documents[rows]]
+    before, after = (
+        np.arange(len(rows)) if each is None else _order(each, features, offsets) for each in (first, second)
+    )
+    found = []
+    for start, end, each in zip(offsets[:-1], offsets[1:], lists, strict=True):
+        left, right = before[start:end], after[start:end]
+        shown = rows[left]
+        grades: tuple[str, ...] = ()
+        if log.grades is not None:
+            values = log.grades.values[log.documents[shown]]
+            grades = tuple("" if value < 0 else log.grades.levels[value] for value in values)
+        found.append(
+            Moved(
+                query=str(log.query_ids[log.queries[each]]),
+                pages=int(pages[log.queries[each]]),
+                impressions=int(log.impressions[each]),
+                documents=log.documents[shown],
+                clicks=log.clicks[shown],
+                grades=grades,
+                order=np.argsort(left)[right - start],
+            )
+        )
+    return sorted(found, key=lambda moved: (-moved.distance, -moved.impressions, moved.query))
+
+
+def _order(model: Model, features: Floats, offsets: Integers) -> Integers:
+    """Rows of each list from its first to its last by score."""
+    scores = model.ranker.score(features, offsets).astype(np.float64)
+    return np.lexsort((-scores, ragged.list_numbers(offsets)))
