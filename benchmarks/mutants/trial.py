@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -66,7 +68,7 @@ class Suite:
 
 
 Attempt = Callable[[str, Mutant, Sequence[str], float], bool]
-"""True if one of some tests fails on a mutant of a file, or if they do not end in so many seconds."""
+"""True if one of some tests fails on a mutant of a file, or if they take the processor more than so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,18 @@ class Tree:
                 shutil.copy2(source, folder / name)
         return cls(folder)
 
-    def collected(self, package: str, work: Callable[[Suite, Attempt], Any]) -> Any:
+    def collected(self, package: str, work: Callable[[Suite, Attempt], Any], *, limit: float) -> Any:
         """Run the tests of a package once, then some work with them in a process that has collected them already.
 
-        In that process a mutant is its functions with other code, which takes a fraction of the time of an import.
+        Tests that take the processor longer than the limit are left out. In that process a mutant is its functions with
+        other code, which takes a fraction of the time of an import.
         """
         result = self.folder / "result.json"
         out = os.dup(sys.stdout.fileno())
 
         def loop(session: Any) -> None:
             with os.fdopen(out, "w") as stream, redirect_stdout(stream):
-                suite = self._suite(session, package)
+                suite = self._suite(session, package, limit)
 
                 def attempt(file: str, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
                     code = _forked(lambda: self._swapped(file, mutant, session, tests), seconds=seconds)
@@ -105,35 +108,37 @@ class Tree:
                 result.write_text(json.dumps(work(suite, attempt)))
 
         places = [place for place in (f"tests/{package}", f"src/ultr/{package}") if (self.folder / place).is_dir()]
-        _forked(lambda: self._pytest(places, _Instead(loop)), seconds=10**6)
+        _forked(lambda: self._pytest(places, _Instead(loop)))
         if not result.is_file():
             sys.exit(f"the tests of {package} cannot be run, or fail before anything is changed")
         found = json.loads(result.read_text())
         result.unlink()
         return found
 
-    def _suite(self, session: Any, package: str) -> Suite:
+    def _suite(self, session: Any, package: str, limit: float) -> Suite:
         """Run all tests that were collected, with the lines that each of them runs."""
         report = self.folder / "suite.json"
 
         def run() -> int:
             tracer = coverage.Coverage(data_file=None, include=[f"*/src/ultr/{package}/*"], config_file=False)
-            timer = _Timer(tracer)
+            timer = _Timer(tracer, limit)
             session.config.pluginmanager.register(timer)
             tracer.start()
-            failed = _run(session, session.items)
+            failed = _run(session, session.items, timer.forgive)
             tracer.stop()
             data = tracer.get_data()
             lines = {
                 str(Path(file).relative_to(self.folder)): {
-                    line: [name for name in names if name] for line, names in data.contexts_by_lineno(file).items()
+                    line: [name for name in names if name and name not in timer.too_slow]
+                    for line, names in data.contexts_by_lineno(file).items()
                 }
                 for file in data.measured_files()
             }
-            report.write_text(json.dumps([timer.seconds, lines]))
+            kept = {name: seconds for name, seconds in timer.seconds.items() if name not in timer.too_slow}
+            report.write_text(json.dumps([kept, lines]))
             return failed
 
-        if _forked(run, seconds=3600.0) != PASSED:
+        if _forked(run) != PASSED:
             sys.exit(f"the tests of {package} fail before anything is changed")
         seconds, lines = json.loads(report.read_text())
         return Suite(seconds, {file: {int(line): names for line, names in by.items()} for file, by in lines.items()})
@@ -202,12 +207,13 @@ def _functions(value: Any) -> list[FunctionType]:
     return [part for part in parts if isinstance(part, FunctionType)]
 
 
-def _run(session: Any, items: Sequence[Any]) -> int:
-    """Run tests in this order to the first that fails: 0 if none does."""
+def _run(session: Any, items: Sequence[Any], forgive: Callable[[Any], bool] | None = None) -> int:
+    """Run tests in this order to the first that fails and is not forgiven: 0 if none does."""
     for item, following in zip(items, [*items[1:], None], strict=False):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.testsfailed:
+        if session.testsfailed and not (forgive and forgive(item)):
             return 1
+        session.testsfailed = 0
     return PASSED
 
 
@@ -223,20 +229,39 @@ class _Instead:
         return True
 
 
-class _Timer:
-    """Tells the tracer which test runs, and keeps how long each took."""
+class TooSlowError(BaseException):
+    """A test takes too long to be run on many mutants."""
 
-    def __init__(self, tracer: coverage.Coverage) -> None:
-        self.tracer, self.seconds = tracer, dict[str, float]()
+
+class _Timer:
+    """Tells the tracer which test runs, keeps how long each took, and ends those that take too long."""
+
+    def __init__(self, tracer: coverage.Coverage, limit: float) -> None:
+        self.tracer, self.limit = tracer, limit
+        self.seconds, self.too_slow, self.start = dict[str, float](), set[str](), 0.0
+        signal.signal(signal.SIGPROF, self._end)
+
+    def _end(self, *_: object) -> None:
+        raise TooSlowError
+
+    def forgive(self, item: Any) -> bool:
+        """True for a test that was ended; then it does not count as a failure."""
+        return item.nodeid in self.too_slow
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.tracer.switch_context(nodeid)
+        self.start = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, self.limit)
 
-    def pytest_runtest_logfinish(self) -> None:
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        self.seconds[nodeid] = time.process_time() - self.start
         self.tracer.switch_context("")
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        # A fixture that was ended fails again, with the same error, for all tests that share it.
+        if call.excinfo is not None and issubclass(call.excinfo.type, TooSlowError):
+            self.too_slow.add(item.nodeid)
 
 
 def import_libraries() -> None:
@@ -251,26 +276,18 @@ def _file(test: str) -> str:
     return test.partition("::")[0]
 
 
-def _forked(run: Callable[[], int], *, seconds: float) -> int | None:
-    """The exit code of something in a process of its own, without what it prints; None if it took longer."""
+def _forked(run: Callable[[], int], *, seconds: float | None = None) -> int:
+    """The exit code of something in a process of its own, without what it prints, ended after so many CPU seconds."""
     sys.stdout.flush()
     process = os.fork()
-    if not process:
-        code = 1
-        with suppress(BaseException):
-            os.setpgid(0, 0)
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(nowhere, stream)
-            code = run()
-        os._exit(code)
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    with suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return None
+    if process:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code = 1
+    with suppress(BaseException):
+        if seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds),) * 2)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        code = run()
+    os._exit(code)
