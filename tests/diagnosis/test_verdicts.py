@@ -284,6 +284,26 @@ def test_drift(drift: Drift, changed: bool, many: bool) -> None:  # noqa: FBT001
         assert f"{100 * drift.new_queries:.0f}% of its pages have a query that the log did not have" in found.answer
 
 
+@pytest.mark.parametrize(("early", "late", "said"), [(0, 1, "cannot be compared"), (1, 0, "has 100.0% fewer clicks")])
+def test_a_part_without_clicks_is_not_called_good(early: int, late: int, said: str) -> None:
+    """As where clicks were logged only from some day on."""
+    pages = np.arange(100)
+    log = ClickLog.of(
+        features=np.zeros((100, 0)),
+        documents=pages,
+        offsets=np.arange(101),
+        clicks=np.where(pages < 50, early, late),
+        queries=pages,
+        periods=pages // 10,
+    )
+    drift = Drift.of(log)
+    assert drift is not None
+    found = drift.section()
+    assert (found.verdict, bool(found.advice)) == (CAREFUL, True)
+    assert said in found.answer
+    assert "nan" not in found.answer
+
+
 @pytest.mark.parametrize(
     ("pages", "parts"),
     [
