@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,8 +18,19 @@ SMALLEST = 1e-5
 """Smaller constants are guards against rounding, which no count of clicks can tell apart."""
 WORDING = 3
 """A choice between two texts that are no longer is one of grammar, such as a plural."""
-UNTESTED_KEYWORDS = {"strict", "stacklevel", "kind", "kw_only", "repr", "compare", "copy", "keepdims", "figsize"}
-"""Arguments of calls that guard, name or draw, and decide nothing."""
+UNTESTED_KEYWORDS = {
+    "seed",
+    "strict",
+    "stacklevel",
+    "kind",
+    "kw_only",
+    "repr",
+    "compare",
+    "copy",
+    "keepdims",
+    "figsize",
+}
+"""Arguments that guard, name or draw, and decide nothing."""
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -122,22 +133,35 @@ def _of_statement(node: ast.stmt, place: _Place) -> Iterator[Mutant]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         inside = here.inside(node.name, at_import=place.at_import and isinstance(node, ast.ClassDef))
         if not isinstance(node, ast.ClassDef):
-            yield from _of_field(node.args, "defaults", replace(inside, at_import=place.at_import))
-            yield from _of_field(node.args, "kw_defaults", replace(inside, at_import=place.at_import))
+            at_definition = replace(inside, at_import=place.at_import)
+            positional = [*node.args.posonlyargs, *node.args.args][-len(node.args.defaults) or 1_000 :]
+            yield from _of_field(node.args, "defaults", at_definition, _names(positional))
+            yield from _of_field(node.args, "kw_defaults", at_definition, _names(node.args.kwonlyargs))
         for statement in node.body:
             yield from _of_statement(statement, inside)
         return
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in UNTESTED_KEYWORDS:
         return
     for field in node._fields:
         if field != "annotation":
             yield from _of_field(node, field, here)
 
 
-def _of_field(parent: ast.AST, field: str, place: _Place) -> Iterator[Mutant]:
-    """The mutants of what stands in one field of a node: an expression, statements, or a list of either."""
+def _names(arguments: list[ast.arg]) -> list[str]:
+    return [argument.arg for argument in arguments]
+
+
+def _of_field(parent: ast.AST, field: str, place: _Place, names: Sequence[str] = ()) -> Iterator[Mutant]:
+    """The mutants of what stands in one field of a node: an expression, statements, or a list of either.
+
+    `names` are those of the arguments whose defaults stand there.
+    """
     value = getattr(parent, field)
     for index, node in enumerate(value if isinstance(value, list) else [value]):
+        if names and names[index] in UNTESTED_KEYWORDS:
+            continue
         if isinstance(node, ast.stmt):
             yield from _of_statement(node, place)
         elif isinstance(node, ast.ExceptHandler | ast.match_case):

@@ -54,6 +54,8 @@ def test_a_mutated_file_has_its_fault_and_no_other() -> None:
     ("statement", "faults"),
     [
         ("x = a + 1", ["x = a - 1", "x = a + 2"]),
+        ("def f(a, seed=0, b=0):\n    pass", ["def f(a, seed=0, b=1):\n    pass"]),
+        ("def f(*, seed=0, b=0):\n    pass", ["def f(*, seed=0, b=1):\n    pass"]),
         ("x = a - b", ["x = a + b"]),
         ("x = a * b", ["x = a / b"]),
         ("x = a / b", ["x = a * b"]),
@@ -96,6 +98,9 @@ def test_each_kind_of_fault_is_made(statement: str, faults: list[str]) -> None:
         "x = f'{a} click' + ('s' if a != 1 else '')",
         "x = zip(a, b, strict=True)",
         "x = 1e-09",
+        "x = f(seed=3)",
+        "def f(a, seed=0, *, strict=True):\n    pass",
+        "class A:\n    seed: int = 0",
         "@dataclass(frozen=True)\nclass A:\n    x: int",
         "if TYPE_CHECKING:\n    x = 3",
     ],

@@ -194,3 +194,27 @@ def test_queries_without_a_size_are_left_out_of_a_ratio() -> None:
 def test_a_ratio_over_nothing_is_refused(denominators: Doubles) -> None:
     with pytest.raises(DataError, match=r"denominators of a ratio|the same queries twice"):
         bootstrap_ratio(np.ones(2), denominators)
+
+
+def test_by_default_ten_thousand_signs_are_drawn() -> None:
+    assert paired_test(np.full(40, 1.0), np.zeros(40)).p_value == 1 / 10_001
+
+
+@pytest.mark.parametrize("size", [0.0, 3.0])
+def test_a_query_with_a_size_or_a_value_counts(size: float) -> None:
+    """One with neither is left out; of two queries with a size there is an interval, of one there is none."""
+    found = bootstrap_ratio(np.array([1.0, 0.0]), np.array([2.0, size]))
+    assert found.mean == pytest.approx(1 / (2 + size))
+    assert math.isnan(found.low) is (size == 0)
+
+
+def test_an_interval_is_students_where_that_is_the_wider_one() -> None:
+    """Of a ratio by the jackknife: (Q - 1) / Q sum (r_q - mean)^2, r_q the ratio without query q."""
+    values, sizes = np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0])
+    ratios = np.array(
+        [(values.sum() - value) / (sizes.sum() - size) for value, size in zip(values, sizes, strict=True)]
+    )
+    error = np.sqrt(2 / 3 * ((ratios - ratios.mean()) ** 2).sum())
+    found = bootstrap_ratio(values, sizes, samples=1)
+    half = stats.t.ppf(0.975, 2) * error
+    assert min(found.mean - found.low, found.high - found.mean) == pytest.approx(half, rel=1e-3)
