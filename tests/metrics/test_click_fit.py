@@ -71,7 +71,11 @@ def test_what_is_not_a_probability_raises(wrong: float) -> None:
 
 
 def test_counts_that_cannot_be_raise() -> None:
-    half = np.array([0.5])
+    half, halves = np.array([0.5]), np.array([0.5, 0.5])
+    with pytest.raises(DataError, match="more clicks than impressions"):
+        log_likelihoods(halves, np.array([2, 1]), np.array([1, 1]))
+    with pytest.raises(DataError, match="fewer than no clicks"):
+        log_likelihoods(halves, np.array([-1, 1]), np.array([1, 1]))
     with pytest.raises(DataError, match="more clicks than impressions"):
         log_likelihoods(half, np.array([2]), np.array([1]))
     with pytest.raises(DataError, match="fewer than no clicks"):

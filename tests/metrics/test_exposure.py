@@ -36,6 +36,8 @@ def test_the_way_back_is_the_same_way(before: Doubles, after: Doubles) -> None:
 def test_documents_without_exposure_and_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DataError, match="an exposure above 0 in both orders"):
         exposure_shift(np.array([0.0, 1.0]), np.ones(2))
+    with pytest.raises(DataError, match="an exposure above 0 in both orders"):
+        exposure_shift(np.ones(2), np.array([1.0, 0.0]))
     with pytest.raises(DataError, match="2 exposures before, but 3 after"):
         exposure_shift(np.ones(2), np.ones(3))
 
