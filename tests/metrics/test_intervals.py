@@ -14,6 +14,7 @@ from ultr.errors import DataError, OptionError
 from ultr.metrics import intervals
 from ultr.metrics.intervals import bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.student import student_quantile
+from ultr.seeding import generator
 
 
 def normal_sample(seed: int, size: int, mean: float = 0.0) -> Doubles:
@@ -218,3 +219,27 @@ def test_an_interval_is_students_where_that_is_the_wider_one() -> None:
     found = bootstrap_ratio(values, sizes, samples=1)
     half = stats.t.ppf(0.975, 2) * error
     assert min(found.mean - found.low, found.high - found.mean) == pytest.approx(half, rel=1e-3)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_either_end_is_the_wider_of_students_and_the_bootstrap_of_students_t(sign: float) -> None:
+    """One resample after the other, by the formulas; values are skewed, so that the ends differ."""
+    random, count = np.random.default_rng(3), 12
+    sizes = random.integers(1, 9, size=count).astype(np.float64)
+    values = sign * random.exponential(size=count) ** 2 * sizes
+    found = bootstrap_ratio(values, sizes, level=0.9, samples=300, seed=5)
+    ratio = values.sum() / sizes.sum()
+
+    def error_of(rests: Doubles, of: Doubles) -> float:
+        return float(np.sqrt(count / (count - 1) * (rests**2).sum()) / of.sum())
+
+    rests, ts = values - ratio * sizes, [0.0]
+    for rows in generator(5, "bootstrap").integers(count, size=(300, count)):
+        off = rests[rows].sum() / sizes[rows].sum()
+        ts.append(off / error_of(rests[rows] - off * sizes[rows], sizes[rows]))
+    low, high = error_of(rests, sizes) * np.quantile(ts, [0.05, 0.95])
+    without = [(values.sum() - value) / (sizes.sum() - size) for value, size in zip(values, sizes, strict=True)]
+    student = stats.t.ppf(0.95, count - 1) * np.sqrt((count - 1) / count * ((without - np.mean(without)) ** 2).sum())
+    assert found.low == pytest.approx(ratio - max(student, high), rel=1e-3)
+    assert found.high == pytest.approx(ratio + max(student, -low), rel=1e-3)
+    assert max(high, -low) > 1.1 * student
