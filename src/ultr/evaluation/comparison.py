@@ -157,7 +157,7 @@ class Comparison:
 def ranked(found: Sequence[Comparison]) -> Section:
     """Several rankers, each compared with the same one: a row for each, the best first."""
     base = found[0].names[0]
-    order = sorted(found, key=lambda each: -np.inf if each.value.difference is None else -each.value.difference.mean)
+    order = sorted(found, key=lambda each: np.inf if each.value.difference is None else -each.value.difference.mean)
     rows = [
         {
             "ranker": each.names[1],
