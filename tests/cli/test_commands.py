@@ -546,6 +546,30 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
     assert wider["low"] < once["low"] < once["high"] < wider["high"]
 
 
+@pytest.mark.usefixtures("_few_draws", "_plain_drawings")
+def test_of_many_models_each_has_a_row_and_the_best_comes_first(swapped: Path, tmp_path: Path) -> None:
+    raw, vectors, again = swapped / "raw", swapped / "vectors", tmp_path / "again"
+    shutil.copytree(raw, again)
+    command = ["compare", again, vectors, raw, "--log", swapped / "log"]
+    found = json.loads(ultr(*command, "--json").stdout)
+    differences = {name: each["answers"]["value"]["difference"]["mean"] for name, each in found["rankers"].items()}
+    assert list(differences) == sorted(differences, key=lambda name: -differences[name])
+    assert found["a"] == str(again)
+    assert differences[str(raw)] == 0
+    alone = json.loads(ultr("compare", again, vectors, "--log", swapped / "log", "--json").stdout)
+    assert alone["answers"]["value"]["difference"]["mean"] == pytest.approx(differences[str(vectors)])
+    other = json.loads(ultr(*command, "--against", vectors, "--json").stdout)
+    assert other["a"] == str(vectors)
+    assert set(other["rankers"]) == {str(raw), str(again)}
+    text = ultr(*command, "--html", tmp_path / "page.html").stdout
+    assert "Each interval holds for itself" in text
+    assert "Which ranks better than" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    measured = ultr("evaluate", raw, vectors, again, "--data", "letor-like=60", "--against", vectors).stdout
+    lines = [line.split()[:2] for line in measured.splitlines() if line.strip().startswith("/")]
+    values = {name: float(mean) for name, mean in lines[:3]}
+    assert list(values.values()) == sorted(values.values(), reverse=True)
+
+
 @pytest.mark.usefixtures("_few_draws")
 def test_a_comparison_without_swaps_says_what_is_missing(model: Path, swapped: Path, log: Path, tmp_path: Path) -> None:
     command = ["compare", model, swapped / "raw", "--log", log]
@@ -701,6 +725,7 @@ BAD = [
     (["evaluate", "{model}"], "nothing to evaluate on"),
     (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
     (["compare", "{model}", "{model}", "--log", "{log}"], "need different names"),
+    (["compare", "{model}", "--log", "{log}"], "give two models or more"),
     (["compare", "{model}", "nomodel", "--log", "{log}"], "there is no folder nomodel"),
     (["compare", "{model}", "{model}/.", "--log", "nolog"], "there is no folder nolog"),
     (["compare", "{model}", "{model}"], "missing option '--log'"),

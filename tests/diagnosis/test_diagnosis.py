@@ -89,9 +89,12 @@ def test_the_page_has_every_answer_and_its_plots() -> None:
         "Is position bias the same for every device?": 1,
         "Will debiasing pay?": 0,
     }
-    text = page.html()
+    text, shown = page.html(), found._repr_html_()
+    assert shown is not None
     for finding in found.findings:
         assert finding.title in text
+        assert finding.title in shown
+    assert repr(found) == f"Diagnosis of log: {found.headline}"
 
 
 def test_the_same_log_and_seed_give_the_same_answers() -> None:

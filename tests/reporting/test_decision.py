@@ -10,6 +10,7 @@ import pytest
 from tests.reporting.runs import by_clicks, by_labels, log, saved
 
 from ultr.evaluation.comparison import AS_SHOWN
+from ultr.metrics.exposure import ExposureShift
 from ultr.metrics.intervals import Interval
 from ultr.pages import Verdict
 from ultr.reporting import ReportInputs
@@ -121,6 +122,14 @@ def test_without_a_log_the_screen_asks_for_it(tmp_path: Path) -> None:
     assert decision(bare).advice == "Give the log with --log FOLDER."
     assert heads(bare) is None
     assert next_steps(bare) == []
+
+
+@pytest.mark.parametrize(("growth", "fall", "limited"), [(9.99, 1.0, False), (10.0, 1.0, True), (1.0, 10.0, True)])
+def test_a_large_shift_suggests_a_limit(inputs: ReportInputs, growth: float, fall: float, *, limited: bool) -> None:
+    moved = replace(inputs)
+    moved.__dict__["shift"] = ExposureShift(growth, fall, 1.5)
+    moved.__dict__["against_shown"] = inputs.against_shown
+    assert any("--safe" in step for step in next_steps(moved)) == limited
 
 
 def test_steps_follow_the_verdict(inputs: ReportInputs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,4 @@ def _names(models: list[Path], against: Path | None) -> list[str]:
         names = [str(against), *(name for name in names if name != str(against))]
     if len(names) < 2:
         raise OptionError("there is nothing to compare with; give two models or more")
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise OptionError(f"the rankers need different names, got {twice!r} twice")
     return names

@@ -12,7 +12,6 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
-    from ultr.evaluation import Evaluation
     from ultr.methods.ranker import Ranker
 
 MAIN = "nDCG@10"
@@ -84,7 +83,8 @@ def _on_labels(
     as_json: bool,
 ) -> dict[str, Any]:
     from ultr.evaluation import evaluate as evaluate_ranker
-    from ultr.metrics import Measure
+    from ultr.evaluation.comparison import signed_texts
+    from ultr.metrics import Interval, Measure
 
     results = {name: evaluate_ranker(ranker, judged, measures) for name, ranker in rankers.items()}
     names = list(next(iter(results.values())).values)
@@ -93,15 +93,19 @@ def _on_labels(
     if not as_json:
         main = MAIN if MAIN in names else names[-1]
         sign = 1 if Measure.parse(main).higher_is_better else -1
-        rows = [
-            {"model": name, **{measure: result.interval(measure).text() for measure in names}}
-            | (_lead(result, None if name == first else results[first], first, main) if others else {})
-            for name, result in sorted(results.items(), key=lambda item: -sign * item[1].mean(main))
-        ]
+        ordered = sorted(results, key=lambda name: -sign * results[name].mean(main))
+        rows = [{"model": name, **{m: results[name].interval(m).text() for m in names}} for name in ordered]
         queries = judged.with_relevant().queries
         left_out = f" that have a relevant document, of {judged.queries:,}" if queries < judged.queries else ""
         where = options.name_of_part(data, part)
         output.print_table(rows, title=f"{where}, {queries:,} queries{left_out}, 95 % intervals")
+        leads = {name: results[name].against(results[first], main) for name in ordered if name != first}
+        rows = [
+            {"model": name, **signed_texts(Interval(test.difference, test.low, test.high)), "p": f"{test.p_value:.4f}"}
+            for name, test in leads.items()
+        ]
+        if rows:
+            output.print_table(rows, title=f"{main} above that of {first}, query by query, 95 % intervals")
     return {
         "data": data,
         "part": part,
@@ -109,15 +113,6 @@ def _on_labels(
         "measures": {name: {m: vars(result.interval(m)) for m in names} for name, result in results.items()},
         "first_against": {name: {m: vars(test) for m, test in by.items()} for name, by in tests.items()},
     }
-
-
-def _lead(own: Evaluation, other: Evaluation | None, name: str, measure: str) -> dict[str, str]:
-    """The lead over another model, query by query; empty cells for that model itself."""
-    cells = [""] * 4
-    if other is not None:
-        test = own.against(other, measure)
-        cells = [*(f"{number:+.4f}" for number in (test.difference, test.low, test.high)), f"{test.p_value:.4f}"]
-    return dict(zip((f"{measure} less that of {name}", "low", "high", "p"), cells, strict=True))
 
 
 def _on_clicks(rankers: dict[str, Ranker], log: Path, *, as_json: bool) -> dict[str, Any]:

@@ -174,6 +174,11 @@ class CurvesByPage:
         by_page = [factor for factor in log.factors[1:] if _is_by_page(log, factor)]
         return cls(tuple(PageCurves.of(log, each, samples=samples, seed=seed) for each in by_page)) if by_page else None
 
+    @property
+    def differing(self) -> list[str]:
+        """The factors whose values have different curves."""
+        return [each.factor for each in self.factors if each.judged()[0] is Verdict.CAREFUL]
+
     def section(self) -> Section:
         """The answer on whether position bias is the same for all pages."""
         judged = [each.judged() for each in self.factors]

@@ -78,6 +78,9 @@ class Diagnosis:
         if not linked or not self.position_bias.told:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
+        differing = [] if self.curves_by_page is None else self.curves_by_page.differing
+        if differing and answer != "no":
+            return f"This log can be debiased, but the bias of a position is not the same for every {differing[0]}."
         if answer == "yes":
             return "This log can be debiased, and nothing speaks against one number for each position."
         if answer == "no":
@@ -125,7 +128,7 @@ class Diagnosis:
                 f"keep: ultr train click{kind} --log {log} --out raw; nothing in this log says whether "
                 "debiasing helps or harms, so let users decide between the two"
             )
-        elif self.dimension.scalar.answer != "no":
+        elif self.dimension.scalar.answer != "no" and not (self.curves_by_page and self.curves_by_page.differing):
             commands.append(
                 f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
             )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 12
 """Most columns of a heat map with the numbers written into it."""
+MOST_LETTERS = 120
+"""Letters of all names along an axis that can still be read."""
 FEW = 5
 """Curves with at most this many points show them."""
 MOST_DOTS = 3_000
@@ -115,12 +117,12 @@ def curves(
 
 
 def links(names: Sequence[str], strength: Doubles, *, parts: int, title: str = "position") -> Drawing | None:
-    """Links [values, values] by documents, 0 where there is none; None without links or with too many values."""
-    if not strength.any() or len(names) > MOST_LEVELS:
+    """Links [values, values] by documents, 0 where there is none; None without links or with more values than fit."""
+    if not strength.any() or len(names) > MOST_LEVELS or sum(map(len, names)) > MOST_LETTERS:
         return None
     figure, axes = blank(NARROW, 3.6, xlabel=title, ylabel=title)
     image = axes.imshow(np.log10(np.where(strength > 0, strength, np.nan)), cmap="Blues", vmin=0)
-    figure.colorbar(image, ax=axes, label="effective impressions, powers of 10", shrink=0.85)
+    figure.colorbar(image, ax=axes, label="effective impressions, log10", shrink=0.85)
     axes.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0, fontsize=8)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     count = np.count_nonzero(np.triu(strength))

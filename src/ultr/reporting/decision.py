@@ -70,7 +70,7 @@ def decision(inputs: ReportInputs) -> Section:
     """What a person must know who decides whether the subject goes to users."""
     name, log = inputs.subject.name, inputs.log
     gain, moved = ExpectedGain.of(inputs), inputs.moved
-    title = f"Should {name} rank for users?"
+    title = f"Is {name} better for users?"
     if log is None:
         return Section(
             title,
@@ -115,7 +115,13 @@ def heads(inputs: ReportInputs) -> Section | None:
         + (
             "" if inputs.document_ids is not None else " This log has no ids of documents; they go by their rows in it."
         ),
-        tables=[Table(moved.caption, moved.rows(sides, inputs.names(moved.documents), most=TOP)) for moved in found],
+        tables=[
+            Table(
+                f"query {moved.query}: {moved.pages:,} impressions, {moved.impressions:,} of them with this list",
+                moved.rows(sides, inputs.names(moved.documents), most=TOP),
+            )
+            for moved in found
+        ],
         numbers=[{"query": moved.query, "impressions": moved.pages, "distance": moved.distance} for moved in found],
         name="heads",
     )
@@ -223,7 +229,7 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
     if gain.verdict is Verdict.UNKNOWN:
         said.append(sentences([gain.reason]))
     elif gain.percent is not None:
-        said.append(f"The best estimate is {gain.percent.mean:+.0%}; 19 such estimates in 20 hold the truth.")
+        said.append(f"The best estimate is {gain.percent.mean:+.0%}; 19 such ranges in 20 hold the truth.")
     if gain.clicks:
         said.append(
             f"It rests on {gain.clicks:,.0f} clicks of {found.unseen.name}, as good as {gain.effective_clicks:,.0f} "
