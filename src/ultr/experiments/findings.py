@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ultr.experiments.stored_tables import StoredTables
 from ultr.files import new_folder, write_json
 from ultr.pages import Table
 from ultr.pages.drawing import save_figure
@@ -40,13 +41,16 @@ class Findings:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     """By name."""
 
-    def write(self, folder: Path, provenance: dict[str, Any]) -> None:
-        """Write everything, in place of what an earlier run left there."""
+    def write(self, folder: Path, command: str, provenance: dict[str, Any]) -> None:
+        """Write everything, in place of what an earlier run of the command left there."""
         with new_folder(folder, overwrite=True) as draft:
+            StoredTables.now(self.title, command, self.tables, self.content).write(draft / "tables.json")
             (draft / "tables.md").write_text(self.as_markdown(), encoding="utf-8")
             (draft / "tables.tex").write_text(self.as_latex(), encoding="utf-8")
             write_json(draft / "results.json", self.content)
-            write_json(draft / "manifest.json", {"format": FORMAT, "title": self.title, **provenance})
+            write_json(
+                draft / "manifest.json", {"format": FORMAT, "title": self.title, "command": command, **provenance}
+            )
             for name, figure in self.figures.items():
                 save_figure(figure, draft, name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -65,6 +66,7 @@ def reproduce(
     findings = ANALYSES[spec.analysis](experiment)
     findings.write(
         folder,
+        command_line(name, data, quick=quick, as_published=as_published, seeds=seeds, changes=changes),
         {
             "experiment": Path(name).stem,
             "spec": spec.model_dump(mode="json"),
@@ -74,6 +76,22 @@ def reproduce(
         },
     )
     return findings, folder
+
+
+def command_line(
+    name: str, data: str | None, *, quick: bool, as_published: bool, seeds: Sequence[int] | None, changes: Sequence[str]
+) -> str:
+    """The command line that gives the same; the folders of this machine are left out."""
+    path = Path(name)
+    if path.is_absolute():
+        path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(path.name)
+    words = ["ultr", "reproduce", str(path)]
+    if data is not None:
+        label, _, value = data.partition("=")
+        words += ["--data", data if not value or value.isdecimal() else f"{label}=FOLDER"]
+    words += ["--quick"] * quick + ["--as-published"] * as_published
+    words += [] if seeds is None else ["--seeds", ",".join(map(str, seeds))]
+    return shlex.join([*words, *(word for change in changes for word in ("--set", change))])
 
 
 def _folder_name(
