@@ -302,7 +302,9 @@ def test_rankers_of_libraries_that_are_not_installed_are_left_out_with_a_note(
     said: list[str] = []
     with pytest.raises(OptionError, match="nothing is left to run"):
         reproduce(name, out=tmp_path / "out", say=said.append)
-    assert said == ["X is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'"]
+    assert said == [
+        "X is left out, because its library is not installed: pip install '.[trees,xgboost]' in a checkout of ultr"
+    ]
 
 
 def test_the_code_and_the_data_are_in_the_name_of_a_run(

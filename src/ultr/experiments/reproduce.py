@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ultr import checks
-from ultr.errors import OptionError
+from ultr.errors import OptionError, how_to_install
 from ultr.experiments.analyses import ANALYSES
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
@@ -57,10 +57,10 @@ def reproduce(
     folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, form)
     check_new_folder(folder, overwrite=True)
     for label in experiment.left_out():
-        say(f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'")
+        say(f"{label} is left out, because its library is not installed: {how_to_install('trees', 'xgboost')}")
     if spec.analysis not in WITHOUT_RUNS:
         if not experiment.contenders():
-            raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[trees,xgboost]'")
+            raise OptionError(f"nothing is left to run of {name}; {how_to_install('trees', 'xgboost')}")
         count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
         experiment.run(workers=count, say=say)
     findings = ANALYSES[spec.analysis](experiment)

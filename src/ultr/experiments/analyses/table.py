@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ultr.errors import how_to_install
 from ultr.experiments import tables
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import Findings
@@ -119,4 +120,4 @@ def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
         values = ", ".join(f"{each} {tables.figure(value)}" for each, value in tried.items())
         yield f"{label}: the one with the best mean value of validation of {values}."
     for label in experiment.left_out():
-        yield f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'."
+        yield f"{label} is left out, because its library is not installed: {how_to_install('trees', 'xgboost')}."
