@@ -115,9 +115,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        from ultr.errors import MissingExtraError
+        from ultr.errors import MissingExtraError, how_to_install
 
-        raise MissingExtraError(f"ultr.{name} needs torch; install it with: pip install 'ultr[train]'") from error
+        raise MissingExtraError(f"ultr.{name} needs torch; install it with: {how_to_install('train')}") from error
 
 
 def __dir__() -> list[str]:

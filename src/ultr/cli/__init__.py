@@ -33,7 +33,7 @@ from ultr.cli import (
     train,
 )
 from ultr.cli.memory import out_of_memory
-from ultr.errors import UltrError, UltrWarning
+from ultr.errors import UltrError, UltrWarning, how_to_install
 from ultr.version import __version__
 
 EXTRAS = {
@@ -132,7 +132,7 @@ def _run() -> None:
         if error.name is None or error.name.partition(".")[0] not in EXTRAS:
             raise
         extra = EXTRAS[error.name.partition(".")[0]]
-        _fail(f"this command needs {error.name}, which is not installed: pip install 'ultr[{extra}]'")
+        _fail(f"this command needs {error.name}, which is not installed: {how_to_install(extra)}")
     except RecursionError:
         _fail("the input is nested too deeply; look for a damaged or hostile file")
     except Exception as error:

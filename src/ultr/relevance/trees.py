@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.column_names import check_column
-from ultr.errors import DataError, MissingExtraError, OptionError
+from ultr.errors import DataError, MissingExtraError, OptionError, how_to_install
 from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.preprocessing import InputLayout
@@ -168,7 +168,7 @@ def _booster(options: Trees, features: Floats, categorical: list[int], start: Do
     try:
         import lightgbm
     except ImportError as error:
-        raise MissingExtraError("trees need LightGBM; install it with: pip install 'ultr[trees]'") from error
+        raise MissingExtraError(f"trees need LightGBM; install it with: {how_to_install('trees')}") from error
     fewest = min(options.fewest_documents, max(len(features) // 4, 1))
     parameters: dict[str, Any] = {
         "objective": "none",
