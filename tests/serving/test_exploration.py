@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 from ultr.errors import OptionError
-from ultr.serving.exploration import exchange, parse_exploration, placement_propensity, swapped_pair
+from ultr.serving.exploration import SWAPS, Exchange, Exploration, exchanged, parse_exploration
 
 
 @pytest.mark.parametrize("shown", [1, 2, 3, 4, 10])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.9])
+def _propensity(base: int, rank: int, *, shown: int, exploration: Exploration) -> float:
+    """The probability of a rank, by a list in which this document alone has moved."""
+    base_ranks = list(range(shown))
+    base_ranks[rank], base_ranks[base] = base, rank
+    return exploration.propensities(base_ranks)[rank]
+
+
 def test_propensities_are_the_sum_over_all_outcomes(shown: int, epsilon: float) -> None:
     outcomes = [(1 - epsilon if shown > 1 else 1.0, list(range(shown)))]
     for pair in range(shown - 1):
@@ -20,26 +27,27 @@ def test_propensities_are_the_sum_over_all_outcomes(shown: int, epsilon: float) 
         outcomes.append((epsilon / (shown - 1), ranks))
     for base, rank in product(range(shown), repeat=2):
         expected = sum(probability for probability, ranks in outcomes if ranks[rank] == base)
-        assert placement_propensity(base, rank, shown=shown, epsilon=epsilon) == pytest.approx(expected, abs=1e-15)
+        found = _propensity(base, rank, shown=shown, exploration=Exploration(SWAPS, epsilon))
+        assert found == pytest.approx(expected, abs=1e-15)
 
 
 def test_propensities_are_the_frequencies_of_what_is_shown() -> None:
-    shown, epsilon, draws = 4, 0.6, 20_000
+    shown, exploration, draws = 4, Exploration(SWAPS, 0.6), 20_000
     counts = np.zeros((shown, shown))
     for number in range(draws):
-        pair = swapped_pair(shown, epsilon=epsilon, query_id=f"q{number}", secret=b"s")
-        for rank, base in enumerate(exchange(list(range(shown)), pair)):
+        pair = exploration.drawn(shown, query_id=f"q{number}", secret=b"s")
+        for rank, base in enumerate(exchanged(list(range(shown)), pair)):
             counts[base, rank] += 1
     expected = np.array(
-        [[placement_propensity(b, r, shown=shown, epsilon=epsilon) for r in range(shown)] for b in range(shown)]
+        [[_propensity(b, r, shown=shown, exploration=exploration) for r in range(shown)] for b in range(shown)]
     )
     assert np.abs(counts / draws - expected).max() < 4 * np.sqrt(0.25 / draws)
     assert (counts[expected == 0] == 0).all(), "no document moves by more than one rank"
 
 
 def test_a_query_is_explored_alike_with_the_same_secret_and_not_with_another() -> None:
-    def pairs(secret: bytes) -> list[int | None]:
-        return [swapped_pair(10, epsilon=0.5, query_id=str(number), secret=secret) for number in range(400)]
+    def pairs(secret: bytes) -> list[Exchange | None]:
+        return [Exploration(SWAPS, 0.5).drawn(10, query_id=str(number), secret=secret) for number in range(400)]
 
     assert pairs(b"one") == pairs(b"one")
     same = sum(a == b for a, b in zip(pairs(b"one"), pairs(b"two"), strict=True))
@@ -48,14 +56,15 @@ def test_a_query_is_explored_alike_with_the_same_secret_and_not_with_another() -
 
 
 def test_all_pairs_are_alike() -> None:
-    drawn = Counter(swapped_pair(4, epsilon=0.999, query_id=str(number), secret=b"s") for number in range(9_000))
-    for pair in range(3):
+    exploration = Exploration(SWAPS, 0.999)
+    drawn = Counter(exploration.drawn(4, query_id=str(number), secret=b"s") for number in range(9_000))
+    for pair in exploration.exchanges(4):
         assert abs(drawn[pair] - 3_000) < 4 * np.sqrt(9_000 * 2 / 9)
 
 
 def test_a_list_without_a_pair_stays_as_it_is() -> None:
-    assert all(swapped_pair(size, epsilon=0.999, query_id="q", secret=b"s") is None for size in (0, 1))
-    assert all(swapped_pair(5, epsilon=0.0, query_id=str(q), secret=b"s") is None for q in range(100))
+    assert all(Exploration(SWAPS, 0.999).drawn(size, query_id="q", secret=b"s") is None for size in (0, 1))
+    assert all(Exploration().drawn(5, query_id=str(q), secret=b"s") is None for q in range(100))
 
 
 @pytest.mark.parametrize("wrong", ["swaps", "swaps=0", "swaps=1", "swaps=nan", "swaps=x", "shuffle=0.1", "0.1", ""])
@@ -65,4 +74,4 @@ def test_an_exploration_that_is_none_is_refused(wrong: str) -> None:
 
 
 def test_without_the_option_nothing_is_explored() -> None:
-    assert parse_exploration(None) == 0
+    assert not parse_exploration(None).active

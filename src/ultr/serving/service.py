@@ -43,7 +43,7 @@ class Service:
                 settings.log_to,
                 most_bytes=int(settings.log_gigabytes * 1e9),
                 shown=settings.shown,
-                epsilon=settings.explore,
+                exploration=settings.explore,
                 metrics=self.metrics,
             )
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
