@@ -114,6 +114,10 @@ def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> Non
     for sentence in (f"Compared on {comparison.unseen.name}.", *comparison.unseen.remarks):
         output.echo(sentence)
     output.echo(comparison.assumption.sentence)
+    if comparison.exploration:
+        output.echo(comparison.exploration)
+    if (placed := comparison.value_by_placement) is not None:
+        output.echo(f"By placements of exploration alone, without propensities: {placed.verdict}; {placed.reason}.")
     if comparison.values:
         rows = [
             {
@@ -146,12 +150,14 @@ def _print(comparison: Comparison, *, names: tuple[str, str], looks: int) -> Non
 def _content(comparison: Comparison) -> dict[str, Any]:
     from ultr.evaluation.comparison import QUESTIONS
 
-    theta = comparison.propensities
+    theta, placed = comparison.propensities, comparison.value_by_placement
     return {
         "compared_on": comparison.unseen.name,
         "warnings": comparison.unseen.warnings,
         "notes": comparison.unseen.notes,
         "propensities": None if theta is None else theta.tolist(),
+        "placements_by_exploration": comparison.explored,
+        "value_by_placement": placed and asdict(placed),
         "one_propensity_for_each_position": vars(comparison.assumption),
         "values": {
             name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}

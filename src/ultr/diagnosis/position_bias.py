@@ -66,6 +66,7 @@ class PositionBias:
         name, question = "position bias", "How strong is position bias?"
         numbers = {
             "resampled": f"{self.curves.count:,} {self.curves.units}",
+            "placements_by_exploration": self.curves.explored,
             "curves": {
                 curve.estimator: {name: getattr(curve, name).tolist() for name in ("values", "low", "high")}
                 | {"failed": curve.failed, "problem": curve.problem}
@@ -84,15 +85,16 @@ class PositionBias:
             f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
             f"position {self.positions[0]} (95 % interval {best.low[last]:.2f}-{best.high[last]:.2f})"
         )
+        how = self._exploration()
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
         if not best.high[last] < TOO_WIDE * best.low[last]:
-            answer = sentences([said, "so wide an interval says next to nothing"])
+            answer = sentences([said, *how, "so wide an interval says next to nothing"])
             return Finding(name, question, Verdict.UNKNOWN, answer, "Log more swaps.", numbers, tables)
         differ = self.disagreement()
         if differ is None:
             agree = "the estimators agree" if len(self._usable) > 1 else "no other estimator can tell"
-            return Finding(name, question, Verdict.GOOD, sentences([said, agree]), "", numbers, tables)
+            return Finding(name, question, Verdict.GOOD, sentences([said, *how, agree]), "", numbers, tables)
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
@@ -100,7 +102,23 @@ class PositionBias:
             "position does not describe these clicks"
         )
         advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
-        return Finding(name, question, Verdict.CAREFUL, sentences([said, differing]), advice, numbers, tables)
+        return Finding(name, question, Verdict.CAREFUL, sentences([said, *how, differing]), advice, numbers, tables)
+
+    def _exploration(self) -> list[str]:
+        """What is said of the placements that exploration logged."""
+        used, left_out = self.curves.explored, self.curves.left_out
+        said = []
+        if used:
+            said.append(
+                f"the curves by swaps rest on {used:,} placements by exploration, each weighted by its logged "
+                "probability"
+            )
+        if left_out:
+            said.append(
+                f"{left_out:,} placements by exploration are left out, since it is not known where else the document "
+                "could have stood: prepare the log with --base-position"
+            )
+        return said
 
     def _rows(self) -> list[dict[str, str]]:
         usable = [curve for curve in self.curves.curves if curve.problem is None]
