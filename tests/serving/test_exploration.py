@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ultr.data.exploration_plan import ExplorationPlan, PlannedPair
 from ultr.errors import OptionError
-from ultr.serving.exploration import SWAPS, Exchange, Exploration, exchanged, parse_exploration
+from ultr.serving.exploration import SWAPS, Exchange, Exploration, exchanged, of_plan, parse_exploration
 
 
-@pytest.mark.parametrize("shown", [1, 2, 3, 4, 10])
-@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.9])
 def _propensity(base: int, rank: int, *, shown: int, exploration: Exploration) -> float:
     """The probability of a rank, by a list in which this document alone has moved."""
     base_ranks = list(range(shown))
@@ -19,6 +19,8 @@ def _propensity(base: int, rank: int, *, shown: int, exploration: Exploration) -
     return exploration.propensities(base_ranks)[rank]
 
 
+@pytest.mark.parametrize("shown", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.9])
 def test_propensities_are_the_sum_over_all_outcomes(shown: int, epsilon: float) -> None:
     outcomes = [(1 - epsilon if shown > 1 else 1.0, list(range(shown)))]
     for pair in range(shown - 1):
@@ -71,6 +73,53 @@ def test_a_list_without_a_pair_stays_as_it_is() -> None:
 def test_an_exploration_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(OptionError, match=r"swaps=0\.05"):
         parse_exploration(wrong)
+
+
+PLAN = ExplorationPlan(
+    pairs=(
+        PlannedPair(first=1, second=2, probability=0.2, pages=1, why=""),
+        PlannedPair(first=2, second=4, probability=0.1, pages=1, why=""),
+    ),
+    most_ranks_lost=2,
+)
+
+
+@pytest.mark.parametrize("shown", [1, 2, 3, 4, 10])
+def test_a_plan_exchanges_its_pairs_with_their_probabilities_where_both_are_shown(shown: int) -> None:
+    exploration, draws = of_plan(PLAN), 20_000
+    wanted = {(0, 1): 0.2 if shown >= 2 else 0.0, (1, 3): 0.1 if shown >= 4 else 0.0}
+    drawn = Counter(
+        pair and (pair.first, pair.second)
+        for pair in (exploration.drawn(shown, query_id=str(number), secret=b"s") for number in range(draws))
+    )
+    for pair, chance in wanted.items():
+        assert abs(drawn[pair] / draws - chance) <= 4 * np.sqrt(chance / draws)
+    assert drawn[None] + sum(drawn[pair] for pair in wanted) == draws
+    ranks = list(range(shown))
+    outcomes = [(1 - sum(wanted.values()), ranks)]
+    for (first, second), chance in wanted.items():
+        if chance:
+            outcomes.append((chance, exchanged(ranks, Exchange(first, second, chance))))
+    for _, order in outcomes:
+        expected = [sum(chance for chance, other in outcomes if other[rank] == order[rank]) for rank in ranks]
+        assert exploration.propensities(order) == pytest.approx(expected)
+
+
+def test_a_plan_is_read_from_its_file_and_said_in_words(tmp_path: Path) -> None:
+    PLAN.write(tmp_path / "plan.json")
+    exploration = parse_exploration(str(tmp_path / "plan.json"))
+    assert exploration == of_plan(PLAN)
+    assert exploration.kind == "plan"
+    assert exploration.epsilon == pytest.approx(0.3)
+    assert "1 and 2 in 20.00%, 2 and 4 in 10.00%" in exploration.in_words()
+    assert "more than 2 ranks lower" in exploration.in_words()
+
+
+def test_a_plan_that_asks_for_nothing_explores_nothing(tmp_path: Path) -> None:
+    ExplorationPlan().write(tmp_path / "plan.json")
+    exploration = parse_exploration(str(tmp_path / "plan.json"))
+    assert not exploration.active
+    assert exploration.in_words() == "nothing is explored"
 
 
 def test_without_the_option_nothing_is_explored() -> None:

@@ -9,9 +9,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 
+from ultr.data.exploration_plan import ExplorationPlan
 from ultr.errors import OptionError
 
-SWAPS, NONE = "swaps", "none"
+SWAPS, PLAN, NONE = "swaps", "plan", "none"
 _BYTES = 8
 """Bytes of the random number of a query."""
 
@@ -33,6 +34,8 @@ class Exploration:
     """Name in the log."""
     epsilon: float = 0.0
     """The probability that a pair is exchanged, on a page that shows all ranks."""
+    pairs: tuple[Exchange, ...] = ()
+    """Pairs of a plan, which are exchanged on pages that show both; without them, adjacent ones are, all alike."""
 
     @property
     def active(self) -> bool:
@@ -40,10 +43,22 @@ class Exploration:
         return self.epsilon > 0
 
     def exchanges(self, shown: int) -> tuple[Exchange, ...]:
-        """The pairs of a list of so many documents; adjacent ones, all alike."""
+        """The pairs of a list of so many documents."""
         if not self.active or shown < 2:
             return ()
+        if self.pairs:
+            return tuple(pair for pair in self.pairs if pair.second < shown)
         return tuple(Exchange(rank, rank + 1, self.epsilon / (shown - 1)) for rank in range(shown - 1))
+
+    def in_words(self) -> str:
+        """What is done to lists, in a sentence."""
+        if not self.active:
+            return "nothing is explored"
+        if not self.pairs:
+            return f"one adjacent pair of the shown documents is exchanged in {self.epsilon:.2%} of the lists"
+        lost = max(pair.second - pair.first for pair in self.pairs)
+        pairs = ", ".join(f"{pair.first + 1} and {pair.second + 1} in {pair.probability:.2%}" for pair in self.pairs)
+        return f"positions are exchanged: {pairs} of the lists; no document is shown more than {lost} ranks lower"
 
     def drawn(self, shown: int, *, query_id: str, secret: bytes) -> Exchange | None:
         """The pair to exchange; None for none.
@@ -94,18 +109,31 @@ def exchanged(ranks: list[int], pair: Exchange | None) -> list[int]:
 
 
 def parse_exploration(text: str | None) -> Exploration:
-    """The exploration that `swaps=0.05` states; none without a text.
+    """The exploration that `swaps=0.05` states, or the plan in a file `....json`; none without a text.
 
     >>> parse_exploration("swaps=0.05")
-    Exploration(kind='swaps', epsilon=0.05)
+    Exploration(kind='swaps', epsilon=0.05, pairs=())
     """
     if text is None:
         return Exploration()
+    if text.lower().endswith(".json"):
+        return of_plan(ExplorationPlan.read(text))
     kind, _, number = text.partition("=")
     try:
         epsilon = float(number)
     except ValueError:
         epsilon = -1.0
     if kind.strip() != SWAPS or not 0 < epsilon < 1:
-        raise OptionError(f"--explore must be like {SWAPS}=0.05, a probability between 0 and 1, got {text!r}")
+        raise OptionError(
+            f"--explore must be like {SWAPS}=0.05, a probability between 0 and 1, or the file of a plan such as "
+            f"plan.json, got {text!r}"
+        )
     return Exploration(SWAPS, epsilon)
+
+
+def of_plan(plan: ExplorationPlan) -> Exploration:
+    """The exploration that a plan asks for; none if it asks for nothing."""
+    if not plan.pairs:
+        return Exploration()
+    pairs = tuple(Exchange(pair.first - 1, pair.second - 1, pair.probability) for pair in plan.pairs)
+    return Exploration(PLAN, plan.epsilon, pairs)
