@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from pyarrow import parquet
 from tests.serving.ranker_file import weights_of
 from tests.serving.service import PATIENCE, Client, client, error_of, running
 from tests.serving.test_routes import counted
@@ -41,9 +42,19 @@ def ask(service: Client, *queries: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path, table: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for path in sorted(folder.glob(f"{table}-*.jsonl")) for line in path.read_text().splitlines()
-    ]
+    """The rows of all files of a table, without what is null."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob(f"{table}-*")):
+        if path.suffix == ".parquet":
+            rows += parquet.read_table(path).to_pylist()
+        else:
+            rows += map(json.loads, path.read_text().splitlines())
+    return [filled(row) for row in rows]
+
+
+def filled(row: dict[str, Any]) -> dict[str, Any]:
+    parts = {name: filled(value) if isinstance(value, dict) else value for name, value in row.items()}
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 def impressions(folder: Path) -> list[dict[str, Any]]:

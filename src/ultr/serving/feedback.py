@@ -25,7 +25,7 @@ class Feedback:
     """Decides what a query is shown, and writes that down once it was answered."""
 
     def __init__(
-        self, folder: Path, *, most_bytes: int, shown: int, exploration: Exploration, metrics: Metrics
+        self, folder: Path, *, most_bytes: int, parquet: bool, shown: int, exploration: Exploration, metrics: Metrics
     ) -> None:
         self.shown = shown
         """Documents of a page, for queries that do not say."""
@@ -34,7 +34,7 @@ class Feedback:
         self._secret = secrets.token_bytes(32)
         self._recent = RecentQueries()
         self._said: set[str] = set()
-        files = HourlyFiles(folder, most_bytes=most_bytes, removed=metrics.files_removed.inc)
+        files = HourlyFiles(folder, most_bytes=most_bytes, parquet=parquet, removed=metrics.files_removed.inc)
         self._journal = Journal(files, self._told)
 
     def show(

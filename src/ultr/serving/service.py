@@ -42,6 +42,7 @@ class Service:
             self.feedback = Feedback(
                 settings.log_to,
                 most_bytes=int(settings.log_gigabytes * 1e9),
+                parquet=settings.log_format == "parquet",
                 shown=settings.shown,
                 exploration=settings.explore,
                 metrics=self.metrics,
