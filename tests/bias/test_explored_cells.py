@@ -8,7 +8,7 @@ import pytest
 from tests.bias.explored_world import THETA, Context, adjacent, expected_log
 
 from ultr.bias import ExploredCells, ResampledPropensities, bias_curves, bias_graph, estimate_propensities
-from ultr.bias.swaps import FEWEST_CLICKS, SWAP_ESTIMATORS, SwapTable
+from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
 from ultr.data.click_log import ClickLog
 
 SWAPS = adjacent(3, 0.1)
@@ -105,13 +105,12 @@ def test_positions_that_exploration_does_not_link_are_linked_by_documents() -> N
     assert table.clicks[1, 2] / table.clicks[2, 1] == pytest.approx(THETA[1] / THETA[2])
 
 
-def test_few_clicks_of_exploration_leave_the_word_to_documents() -> None:
+def test_few_clicks_by_chance_count_more_than_many_that_are_confounded() -> None:
     log = expected_log([replace(MORNING, pages=400), replace(EVENING, pages=400)])
     explored = ExploredCells.of_log(log)
     assert explored is not None
-    exact = SwapTable.of(explored.cells())
-    assert 0 < exact.clicks[2, 1] < FEWEST_CLICKS
-    assert SwapTable.of_log(log).clicks[2, 1] == SwapTable.of(log.cells(fewest_positions=2)).clicks[2, 1]
+    assert 0 < SwapTable.of(explored.cells()).clicks[2, 1] < 10
+    assert estimate_propensities(log) == pytest.approx(THETA, rel=1e-6)
 
 
 def _shuffled(*, bases: bool) -> ClickLog:

@@ -23,8 +23,6 @@ from ultr.errors import DataError
 
 _ROUNDS = 10_000
 _TOLERANCE = 1e-10
-FEWEST_CLICKS = 10
-"""With fewer clicks at one end, a link of exploration leaves its positions to the swaps of documents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +65,15 @@ class SwapTable:
         return (self.clicks > 0) & (self.clicks.T > 0)
 
     def apart(self) -> Mask:
-        """[positions, positions], true for those that no chain of links with enough clicks at both ends connects."""
-        enough = np.minimum(self.clicks, self.clicks.T) >= FEWEST_CLICKS
-        together = enough | np.eye(self.positions, dtype=np.bool_)
+        """[positions, positions], true for those that no chain of links connects."""
+        together = self.linked | np.eye(self.positions, dtype=np.bool_)
         for _ in range(self.positions.bit_length()):
             together = (together.astype(np.float64) @ together) > 0
         return ~together
 
     def completed_by(self, other: SwapTable, *, apart: Mask) -> SwapTable:
-        """The table with the links of another between positions that are apart, as far as that one has some."""
-        taken = apart & (other.linked | ~self.linked)
-        return SwapTable(np.where(taken, other.weights, self.weights), np.where(taken, other.clicks, self.clicks))
+        """The table with the links of another between positions that are apart."""
+        return SwapTable(np.where(apart, other.weights, self.weights), np.where(apart, other.clicks, self.clicks))
 
     @property
     def positions(self) -> int:

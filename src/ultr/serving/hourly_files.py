@@ -81,7 +81,8 @@ class HourlyFiles:
         for draft in drafts.values():
             with suppress(OSError):
                 os.fsync(draft)
-        self._publish([ClosedFile(self._path(table), draft) for table, draft in drafts.items()])
+        if drafts:
+            self._publish([ClosedFile(self._path(table), draft) for table, draft in drafts.items()])
 
     def close(self) -> None:
         """Give all files their names; nothing is written any more."""
