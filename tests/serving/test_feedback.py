@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from pyarrow import parquet
 from tests.serving.ranker_file import weights_of
 from tests.serving.service import PATIENCE, Client, client, error_of, running
 from tests.serving.test_routes import counted
@@ -20,7 +21,7 @@ from ultr.errors import OptionError
 from ultr.preparation import prepare
 from ultr.preparation.engine import connect
 from ultr.preparation.ubi import read_ubi
-from ultr.serving.exploration import placement_propensity
+from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings
 
 EPSILON = 0.5
@@ -41,9 +42,19 @@ def ask(service: Client, *queries: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path, table: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for path in sorted(folder.glob(f"{table}-*.jsonl")) for line in path.read_text().splitlines()
-    ]
+    """The rows of all files of a table, without what is null."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob(f"{table}-*")):
+        if path.suffix == ".parquet":
+            rows += parquet.read_table(path).to_pylist()
+        else:
+            rows += map(json.loads, path.read_text().splitlines())
+    return [filled(row) for row in rows]
+
+
+def filled(row: dict[str, Any]) -> dict[str, Any]:
+    parts = {name: filled(value) if isinstance(value, dict) else value for name, value in row.items()}
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 def impressions(folder: Path) -> list[dict[str, Any]]:
@@ -52,7 +63,7 @@ def impressions(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def service(model: Path, tmp_path: Path) -> Iterator[Client]:
-    with client(model, ServiceSettings(log_to=tmp_path, explore=EPSILON, shown=3)) as found:
+    with client(model, ServiceSettings(log_to=tmp_path, explore=Exploration(SWAPS, EPSILON), shown=3)) as found:
         yield found
 
 
@@ -84,7 +95,9 @@ def test_an_answer_is_in_the_log_as_it_was_shown(service: Client, tmp_path: Path
             assert attributes["object"]["object_id"] == each["id"]
             assert attributes["position"]["ordinal"] == place
             base = by_score.index(each) + 1
-            chance = placement_propensity(base - 1, place - 1, shown=3, epsilon=EPSILON)
+            # Each of the two pairs is exchanged in half of the explored lists; the middle is in both.
+            stays = 1 - EPSILON / 2 * (2 if base == 2 else 1)
+            chance = pytest.approx(stays if base == place else EPSILON / 2)
             assert attributes["ultr"] == {"propensity": chance, "score": each["score"], "base_rank": base}
     assert next(seen, None) is None
     moved = sum(row["query_response_hit_ids"] != logged[0]["query_response_hit_ids"] for row in logged)
@@ -187,7 +200,7 @@ def test_a_full_disk_is_counted_and_ranking_goes_on(
 
 def test_exploring_without_a_log_is_refused() -> None:
     with pytest.raises(OptionError, match="--log-to"):
-        ServiceSettings(explore=0.1)
+        ServiceSettings(explore=Exploration(SWAPS, 0.1))
 
 
 def test_what_was_answered_is_logged_once_over_a_kill(model: Path, tmp_path: Path) -> None:

@@ -61,6 +61,9 @@ def check_log(log: ClickLog) -> None:
     _check_periods(log)
     _check_signals(log)
     _check_categories(log)
+    if log.placements is not None and len(log.placements.propensities) != len(log.documents):
+        placed = len(log.placements.propensities)
+        raise DataError(f"{len(log.documents)} shown documents, but {placed} placement propensities")
     if log.grades is not None and len(log.grades.values) != len(log.features):
         raise DataError(f"{len(log.features)} documents, but {len(log.grades.values)} grades")
 

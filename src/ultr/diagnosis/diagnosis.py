@@ -9,12 +9,14 @@ from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
+from ultr.data.exploration_plan import ExplorationPlan
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.diagnosis.curves_by_page import CurvesByPage
 from ultr.diagnosis.drift import Drift, no_time
 from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.gain import Gain
 from ultr.diagnosis.linkage import Linkage
+from ultr.diagnosis.plan import exploration_plan
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
@@ -70,6 +72,11 @@ class Diagnosis:
     def _bad(self) -> list[str]:
         """The names of the findings that forbid to train on the log as it is."""
         return [finding.name for finding in self.findings if finding.verdict is Verdict.BAD]
+
+    @property
+    def plan(self) -> ExplorationPlan:
+        """The smallest exploration that would link all positions."""
+        return exploration_plan(self.linkage, pages=self.volume.pages, wanted=self.dimension.rank)
 
     @property
     def _how(self) -> str:

@@ -102,7 +102,7 @@ class Linkage:
         clicks = weakest.clicks
         answer = [
             f"clicked documents that were seen under several values link all {self._values}; the weakest link that is "
-            f"needed, {self._ends(weakest)}, rests on {_counted(weakest.documents, 'document')} with "
+            f"needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with "
             f"{_counted(clicks, 'click')}",
             self._supported(wanted),
             ""
@@ -286,6 +286,10 @@ def _listed(names: list[str], *, most: int = 3) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _rests_on(link: Link) -> str:
+    return _counted(link.documents, "document") if link.documents else "placements by exploration"
 
 
 def _limit(dimension: int | None) -> str:
