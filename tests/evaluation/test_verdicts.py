@@ -34,8 +34,9 @@ def answer(winner: str | None, mean: float | None = 0.1) -> Answer:
 def compared(*winners: str | None, second: str = "new", mean: float | None = 0.1, values: Any = None) -> Comparison:
     """Answers to all questions, the value first; the last winner stands for the rest of them."""
     given = [*winners, *[winners[-1]] * (len(QUESTIONS) - len(winners))]
+    answers: dict[str, Any] = {name: answer(winner, mean) for name, winner in zip(QUESTIONS, given, strict=True)}
     return Comparison(
-        **{name: answer(winner, mean) for name, winner in zip(QUESTIONS, given, strict=True)},
+        **answers,
         values={} if values is None else values,
         propensities=None,
         assumption=Assumption(None, None, "Not tested."),
