@@ -91,8 +91,8 @@ class Tree:
     def collected(self, package: str, work: Callable[[Suite, Attempt], Any], *, limit: float) -> Any:
         """Run the tests of a package once, then some work with them in a process that has collected them already.
 
-        Tests that take the processor longer than the limit, or fail, are left out. In that process a mutant is its functions with
-        other code, which takes a fraction of the time of an import.
+        Tests that take the processor longer than the limit, or fail, are left out. In that process a mutant is its
+        functions with other code, which takes a fraction of the time of an import.
         """
         result = self.folder / "result.json"
         out = os.dup(sys.stdout.fileno())
@@ -129,7 +129,7 @@ class Tree:
             data = tracer.get_data()
             lines = {
                 str(Path(file).relative_to(self.folder)): {
-                    line: [name for name in names if name and name not in timer.too_slow]
+                    line: [name for name in names if name and name not in timer.left_out]
                     for line, names in data.contexts_by_lineno(file).items()
                 }
                 for file in data.measured_files()
