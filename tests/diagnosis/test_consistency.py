@@ -88,6 +88,7 @@ def test_no_answer_contradicts_another(name: str) -> None:
         assert "no chain" not in words
     if verdict.get("position bias by page") is Verdict.CAREFUL:
         assert "nothing speaks against one number" not in headline
+        assert verdict["scalar"] is not Verdict.GOOD
         assert "inverse-propensity" not in steps
     if "one number for each position is not enough" in headline:
         assert verdict["scalar"] is Verdict.CAREFUL

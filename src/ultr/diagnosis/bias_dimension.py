@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,10 +48,11 @@ class BiasDimension:
         """The dimension that the clicks ask for: the rank that was found, or 1 where nothing speaks against it."""
         return self.scalar.test.dimension if self.scalar.test is not None and self.scalar.answer == "no" else 1
 
-    def section(self, identified: int | None = None) -> Section:
+    def section(self, identified: int | None = None, *, differing: Sequence[str] = ()) -> Section:
         """The answer on whether relevance times observation, two numbers, describes the clicks.
 
         `identified` is the largest dimension that the links between bias values support; None if nobody asked.
+        `differing` are factors whose values have position curves of their own, which this test does not look at.
         """
         found = self.scalar
         test = found.test
@@ -75,8 +77,13 @@ class BiasDimension:
             ]
             return self._section(Verdict.CAREFUL, [*answer, *caveats], advice)
         power = f"trust bias as it was published would have been found with a chance of {test.power or 0:.0%}"
+        if differing:
+            caveats.append(
+                f"that is about all pages together, and position bias is not the same for every {differing[0]}"
+            )
         if found.answer == "yes":
-            return self._section(Verdict.GOOD, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
+            verdict = Verdict.CAREFUL if differing else Verdict.GOOD
+            return self._section(verdict, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
         answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
         return self._section(
             Verdict.UNKNOWN,

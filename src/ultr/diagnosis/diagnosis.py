@@ -49,7 +49,7 @@ class Diagnosis:
             self.volume.section(),
             self.click_rates.section(),
             no_time() if self.drift is None else self.drift.section(),
-            self.dimension.section(self.linkage.supported.dimension),
+            self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
             self.position_bias.section(),
@@ -71,6 +71,11 @@ class Diagnosis:
         """The names of the findings that forbid to train on the log as it is."""
         return [finding.name for finding in self.findings if finding.verdict is Verdict.BAD]
 
+    @cached_property
+    def _differing(self) -> list[str]:
+        """Factors that are the same for a whole page and whose values have position curves of their own."""
+        return [] if self.curves_by_page is None else self.curves_by_page.differing
+
     @property
     def _how(self) -> str:
         """One sentence on how the log can be debiased."""
@@ -78,9 +83,8 @@ class Diagnosis:
         if not linked or not self.position_bias.told:
             return "This log can be debiased only as far as documents with similar features are alike."
         answer = self.dimension.scalar.answer
-        differing = [] if self.curves_by_page is None else self.curves_by_page.differing
-        if differing and answer != "no":
-            return f"This log can be debiased, but the bias of a position is not the same for every {differing[0]}."
+        if self._differing and answer != "no":
+            return f"This log can be debiased, but position bias is not the same for every {self._differing[0]}."
         if answer == "yes":
             return "This log can be debiased, and nothing speaks against one number for each position."
         if answer == "no":
@@ -128,7 +132,7 @@ class Diagnosis:
                 f"keep: ultr train click{kind} --log {log} --out raw; nothing in this log says whether "
                 "debiasing helps or harms, so let users decide between the two"
             )
-        elif self.dimension.scalar.answer != "no" and not (self.curves_by_page and self.curves_by_page.differing):
+        elif self.dimension.scalar.answer != "no" and not self._differing:
             commands.append(
                 f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
             )
