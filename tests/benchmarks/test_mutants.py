@@ -187,8 +187,20 @@ def few(x):
 def none(x):
     return -x
 """
+ONCE = """
+import sys
+assert not hasattr(sys, "imported_once")
+sys.imported_once = "yes"
+
+def one(x):
+    return -x
+"""
 TESTS = """
 from ultr.tiny.counts import few, many
+from ultr.tiny.once import one
+
+def test_one():
+    assert one(1) == -1
 
 def test_many():
     assert [many(x) for x in (10, 11)] == [False, True]
@@ -205,21 +217,27 @@ def _run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_tests_of_a_package_kill_what_they_look_at_and_nothing_else(tmp_path: Path) -> None:
-    """One threshold is tested from both sides, the other from one; a third function has no test."""
+    """One threshold is tested from both sides, the other from one; a third function has no test.
+
+    The code of the other file cannot be run twice, so that nobody can tell whether a mutant fails for its fault.
+    """
     for folder in ("src/ultr/tiny", "tests/tiny"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n')
     for name in ("src/ultr/__init__.py", "src/ultr/tiny/__init__.py"):
         (tmp_path / name).write_text("")
     (tmp_path / "src/ultr/tiny/counts.py").write_text(COUNTS)
+    (tmp_path / "src/ultr/tiny/once.py").write_text(ONCE)
     (tmp_path / "tests/tiny/test_counts.py").write_text(TESTS)
     numbers, survivors = tmp_path / "numbers.json", tmp_path / "survivors.toml"
     found = _run(tmp_path, "--json", str(numbers), "--survivors", str(survivors))
     assert found.returncode == 1, found.stderr
     alive = [change for _, _, change in listed(survivors)]
-    assert alive == ["return x < 3 -> return x <= 3", "return x < 3 -> return x < 4", "return -x -> return x"]
+    faults = ["return x < 3 -> return x <= 3", "return x < 3 -> return x < 4", "return -x -> return x"]
+    assert alive == [*faults, "return -x -> return x"]
+    assert "src/ultr/tiny/once.py cannot be swapped" in found.stdout
     assert "src/ultr/tiny/counts.py:9 in none: return -x -> return x   [no test runs it]" in found.stdout
     (share,) = json.loads(numbers.read_text())
-    assert share["value"] == pytest.approx(6 / 9)
+    assert share["value"] == pytest.approx(6 / 10)
     assert (tmp_path / "src/ultr/tiny/counts.py").read_text() == COUNTS
-    assert "3 mutants, 2 tests" in _run(tmp_path, "--again", str(survivors)).stdout
+    assert "4 mutants, 3 tests" in _run(tmp_path, "--again", str(survivors)).stdout

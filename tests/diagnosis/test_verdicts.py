@@ -163,7 +163,7 @@ def test_the_table_of_the_volume_has_shares_of_pages() -> None:
     assert (rows["pages without a click"], rows["features"]) == ("not known", "2")
 
 
-def _pages(shown: list[int], clicks: list[int], **extra: Any) -> ClickLog:
+def _pages(shown: list[int], clicks: list[int]) -> ClickLog:
     """So many pages, one a query, of which so many reach each position and have a click there."""
     lengths = [sum(count > page for count in shown) for page in range(shown[0])]
     places = np.concatenate([np.arange(length) for length in lengths])
@@ -174,7 +174,6 @@ def _pages(shown: list[int], clicks: list[int], **extra: Any) -> ClickLog:
         offsets=np.cumsum([0, *lengths]),
         clicks=(pages < np.array(clicks)[places]).astype(int),
         queries=np.arange(len(lengths)),
-        **{name: [each(page) for page in pages] for name, each in extra.items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""Comparisons and evidence in words and numbers, on answers that are made up."""
+"""Values, evidence and halves by their definitions, from both sides of every threshold."""
 
 from __future__ import annotations
 
@@ -12,65 +12,29 @@ import pytest
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Assumption, Comparison, CounterfactualValue, Evidence, UnseenPart, Valuation, gap_closed
-from ultr.evaluation.comparison import QUESTIONS, ranked, signed_texts
+from ultr.evaluation.comparison import QUESTIONS, signed_texts
 from ultr.evaluation.halves import Half, Halves, _positive, _some_queries
 from ultr.evaluation.placement import AsShown, Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Answer
 from ultr.evaluation.unseen_part import _and, _none, _were
 from ultr.metrics import Interval
-from ultr.pages import Verdict
 
 HALVES = import_module("ultr.evaluation.halves")
 HEAD = import_module("ultr.evaluation.head_queries")
 LOG = ClickLog.of(features=np.zeros((2, 1)), documents=[0, 1], offsets=[0, 2], clicks=[1, 0], impressions=[4])
 
 
-def answer(winner: str | None, mean: float | None = 0.1) -> Answer:
-    difference = None if mean is None else Interval(mean, mean - 0.05, mean + 0.05)
-    verdict = CANNOT_TELL if winner is None else f"{winner} is better"
-    return Answer(verdict, f"because of {winner}", winner, difference)
-
-
-def compared(*winners: str | None, second: str = "new", mean: float | None = 0.1, values: Any = None) -> Comparison:
-    """Answers to all questions, the value first; the last winner stands for the rest of them."""
-    given = [*winners, *[winners[-1]] * (len(QUESTIONS) - len(winners))]
-    return Comparison(
-        **{name: answer(winner, mean) for name, winner in zip(QUESTIONS, given, strict=True)},
-        values={} if values is None else values,
+def test_values_are_shown_with_their_evidence() -> None:
+    value = CounterfactualValue(np.array([1.0, 1.0]), np.array([4.0, 4.0]), 9.0, 1_234.4, 0.123, 0.0456)
+    answers: dict[str, Any] = {name: Answer(CANNOT_TELL, "nothing tells") for name in QUESTIONS}
+    section = Comparison(
+        **answers,
+        values={"new": value},
         propensities=None,
         assumption=Assumption(None, None, "Not tested."),
         unseen=UnseenPart(LOG, "all 1 queries of the log"),
-        names=("old", second),
-    )
-
-
-@pytest.mark.parametrize(
-    ("winner", "word", "verdict"),
-    [("new", "yes", Verdict.GOOD), ("old", "no", Verdict.BAD), (None, "cannot tell", Verdict.UNKNOWN)],
-)
-def test_the_word_is_about_the_second_ranker(winner: str | None, word: str, verdict: Verdict) -> None:
-    found = compared(winner)
-    section = found.section()
-    assert found.word(found.value) == section.badge == word
-    assert section.verdict is verdict
-    assert section.answer.startswith(f"{found.value.verdict}: because of {winner}")
-    assert section.advice.endswith("Give --propensities, or a log with swaps, to compare the rankings themselves.")
-    (answers,) = section.tables
-    assert [row["answer"] for row in answers.rows] == [word] * len(QUESTIONS)
-    assert answers.rows[0]["by"] == "+0.1000"
-
-
-def test_answers_with_one_reason_stand_together() -> None:
-    found = compared("new", "old", None)
-    parts = found.parts()
-    assert [part.verdict for part in parts] == [Verdict.GOOD, Verdict.BAD, Verdict.UNKNOWN]
-    assert parts[0].title == "new ranks better than old"
-    assert parts[2].title.count("better than") == len(QUESTIONS) - 2
-
-
-def test_values_are_shown_with_their_evidence() -> None:
-    value = CounterfactualValue(np.array([1.0, 1.0]), np.array([4.0, 4.0]), 9.0, 1_234.4, 0.123, 0.0456)
-    section = compared("new", values={"new": value}).section()
+        names=("old", "new"),
+    ).section()
     assert section.advice == "Not tested."
     assert section.tables[0].rows == [
         {
@@ -81,16 +45,6 @@ def test_values_are_shown_with_their_evidence() -> None:
             "never shown": "4.6%",
         }
     ]
-
-
-def test_rankers_are_ordered_by_their_lead_and_those_without_one_come_last() -> None:
-    leads = {"worst": -0.3, "best": 0.2, "unknown": None, "middle": 0.1}
-    found = ranked([compared("new", second=name, mean=mean) for name, mean in leads.items()])
-    (table,) = found.tables
-    assert [row["ranker"] for row in table.rows] == ["best", "middle", "worst", "unknown"]
-    assert "with 4 rankers, one may be beyond chance by chance" in found.advice
-    assert "by chance" not in ranked([compared("new")]).advice
-    assert table.rows[-1]["by"] == ""
 
 
 def test_differences_have_their_sign() -> None:
