@@ -243,12 +243,14 @@ def kept_in(file: Path) -> list[Found]:
 
 
 def command(options: argparse.Namespace, found: Sequence[Found]) -> str:
-    """The command that finds the same in one process."""
-    words = ["python", "-m", "benchmarks.never_worse", "--worlds", str(len({each.world.number for each in found}))]
+    """The command that finds the same in one process, and the worlds that it finds more."""
+    numbers = {each.world.number for each in found}
+    words = ["python", "-m", "benchmarks.never_worse", "--worlds", str(max(numbers) + 1)]
     words += ["--data", "FOLDER"] if any(each.world.data.startswith("mq") for each in found) else []
     words += ["--relevance", options.relevance] if options.relevance != "mlp" else []
     words += ["--methods", *options.methods] if tuple(options.methods) != METHODS else []
-    return shlex.join(words)
+    missing = ", ".join(str(number) for number in range(max(numbers)) if number not in numbers)
+    return shlex.join(words) + (f" without worlds {missing}" if missing else "")
 
 
 def main() -> None:

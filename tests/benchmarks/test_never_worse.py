@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,15 @@ def test_what_was_kept_can_be_stored_and_shown_again(
     assert all(table.as_markdown() in printed for table in tables.tables)
     _main(monkeypatch, "--show", stored, "--tables", again)
     assert StoredTables.read(again).tables == tables.tables
+
+
+def test_worlds_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, stored = tmp_path / "kept", tmp_path / "stored.json"
+    moved = [replace(each, world=replace(each.world, number=2 + 2 * each.world.number)) for each in _found()]
+    kept.write_text("".join(json.dumps(asdict(each)) + "\n" for each in moved))
+    _main(monkeypatch, "--show", kept, "--tables", stored)
+    command = "python -m benchmarks.never_worse --worlds 5 without worlds 0, 1, 3"
+    assert StoredTables.read(stored).command == command
 
 
 def test_worlds_of_another_relevance_model_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

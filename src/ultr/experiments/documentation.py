@@ -30,7 +30,7 @@ _MARK = re.compile(r"^<!-- (?:table: [^\n]*|end of table) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """A page with the tables that are stored for it."""
 
     page: Path
@@ -42,7 +42,7 @@ class Written:
     """Names of tables that other code has made than the present one."""
 
 
-def written_pages(docs: Path) -> Iterator[Written]:
+def written_pages(docs: Path) -> Iterator[WrittenPage]:
     """Every page that has places for tables, with the tables in them."""
     if not (docs / RESULTS).is_dir():
         raise DataError(f"there is no folder {docs / RESULTS}; run this in a checkout of the repository")
@@ -52,7 +52,7 @@ def written_pages(docs: Path) -> Iterator[Written]:
             yield _written(page, text, docs / RESULTS)
 
 
-def write_pages(docs: Path) -> list[Written]:
+def write_pages(docs: Path) -> list[WrittenPage]:
     """Write the tables into the pages. Nothing is written if any table cannot be."""
     pages = list(written_pages(docs))
     for page in pages:
@@ -62,7 +62,7 @@ def write_pages(docs: Path) -> list[Written]:
     return pages
 
 
-def _written(page: Path, text: str, results: Path) -> Written:
+def _written(page: Path, text: str, results: Path) -> WrittenPage:
     if len(_MARK.findall(text)) != 2 * len(_PLACE.findall(text)):
         raise DataError(f"{page}: a table there has no end, or an end no table; close each with <!-- end of table -->")
     missing, older = dict[str, None](), dict[str, None]()
@@ -80,4 +80,4 @@ def _written(page: Path, text: str, results: Path) -> Written:
         return f"{mark}\n\n{stored.as_markdown(title)}\n<!-- end of table -->"
 
     after = _PLACE.sub(table, text)
-    return Written(page, after, after != text, tuple(missing), tuple(older))
+    return WrittenPage(page, after, after != text, tuple(missing), tuple(older))
