@@ -158,3 +158,19 @@ def test_json_lines_and_parquet_are_read_alike_and_mixed(tmp_path: Path, parts: 
     mixed = prepare(ubi(tmp_path / "mixed", parts=parts), tmp_path / "two", columns="ubi", time="timestamp").log
     assert mixed.fingerprint() == lines.fingerprint()
     assert mixed.placements is not None
+
+
+def test_parquet_files_may_have_other_columns(tmp_path: Path) -> None:
+    whole = prepare(ubi(tmp_path / "lines"), tmp_path / "one", columns="ubi").log
+    folder = ubi(tmp_path / "hours", parts=("parquet",))
+    (file,) = folder.glob("ubi_events*")
+    rows = parquet.read_table(file).to_pylist()
+    file.unlink()
+    # An hour in which nothing was shown, only clicked: no event says how it was placed.
+    for name, action in {"a": "click", "b": "impression"}.items():
+        some = [row for row in rows if row["action_name"] == action]
+        for row in some:
+            if action == "click":
+                del row["event_attributes"]["ultr"]
+        parquet.write_table(pyarrow.Table.from_pylist(some), folder / f"ubi_events-{name}.parquet")
+    assert prepare(folder, tmp_path / "two", columns="ubi").log.fingerprint() == whole.fingerprint()

@@ -13,10 +13,12 @@ import httpx
 import numpy as np
 import pytest
 from pyarrow import parquet
+from tests.cli.console import ultr
 from tests.serving.ranker_file import weights_of
 from tests.serving.service import PATIENCE, Client, client, error_of, running
 from tests.serving.test_routes import counted
 
+from ultr.data.exploration_plan import ExplorationPlan, PlannedPair
 from ultr.errors import OptionError
 from ultr.preparation import prepare
 from ultr.preparation.engine import connect
@@ -196,6 +198,32 @@ def test_a_full_disk_is_counted_and_ranking_goes_on(
     assert [each["query_id"] for each in read(tmp_path, "ubi_queries")] == ["kept"]
     assert counted(service, "ultr_shown_queries_total", result="disk") == 1
     assert counted(service, "ultr_shown_queries_total", result="logged") == 1
+
+
+def test_a_plan_is_said_at_the_start_and_followed(model: Path, tmp_path: Path) -> None:
+    pair = PlannedPair(first=1, second=3, probability=0.5, pages=100, why="for want of links")
+    ExplorationPlan(pairs=(pair,), most_ranks_lost=2).write(tmp_path / "plan.json")
+    with running(model, "--log-to", tmp_path / "shown", "--explore", tmp_path / "plan.json") as service:
+        said = service.wait_for("exploration")["what"]
+        assert "1 and 3 in 50.00% of the lists; no document is shown more than 2 ranks lower" in said
+        queries = [query(f"q{number}") for number in range(40)]
+        httpx.post(f"{service.url}/rank", json={"queries": queries}).raise_for_status()
+        assert service.stop() == 0
+    moved = 0
+    for event in impressions(tmp_path / "shown"):
+        place, told = event["event_attributes"]["position"]["ordinal"], event["event_attributes"]["ultr"]
+        assert told["propensity"] == (0.5 if place in (1, 3) else 1.0)
+        assert {place, told["base_rank"]} in ({1, 3}, {place})
+        moved += place != told["base_rank"]
+    assert 2 * 8 <= moved <= 2 * 32
+    assert {each["query_attributes"]["ultr"]["explore"] for each in read(tmp_path / "shown", "ubi_queries")} == {"plan"}
+
+
+def test_a_file_that_is_no_plan_is_refused_in_a_sentence(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"format": "ultr exploration plan 1", "pairs": [1]}')
+    refused = ultr("serve", model, "--log-to", tmp_path / "shown", "--explore", tmp_path / "plan.json", expect=2)
+    assert "is not an exploration plan" in refused.stderr
+    assert not (tmp_path / "shown").exists()
 
 
 def test_exploring_without_a_log_is_refused() -> None:

@@ -86,10 +86,22 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
         if not found:
             raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
         files = [file for path in found for file in files_of(str(path))]
-        formats = sorted({str(_format(file)) for file in files})
-        parts = [_files(engine, [file for file in files if _format(file) == each]) for each in formats]
+        alike: dict[str, list[Path]] = {}
+        for file in files:
+            alike.setdefault(_kind(file), []).append(file)
+        parts = [_files(engine, alike[kind]) for kind in sorted(alike)]
         tables.append(parts[0] if len(parts) == 1 else stacked(parts))
     return tables
+
+
+def _kind(file: Path) -> str:
+    """The format of a file; of Parquet also its columns, since an engine takes those of the first file for all."""
+    if _format(file) != PARQUET:
+        return str(_format(file))
+    from pyarrow import parquet
+
+    _check_parquet(file)
+    return f"{PARQUET} {parquet.read_schema(file).remove_metadata()}"
 
 
 def files_of(place: str) -> list[Path]:

@@ -88,7 +88,7 @@ class Exploration:
         return [stays[base] if rank == base else moves.get((base, rank), 0.0) for rank, base in enumerate(base_ranks)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _table(exploration: Exploration, shown: int) -> tuple[tuple[Exchange, ...], tuple[float, ...]]:
     """The exchanges of a list, and where the part of each in the numbers from 0 to 1 ends."""
     exchanges = exploration.exchanges(shown)
