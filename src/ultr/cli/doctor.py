@@ -49,9 +49,10 @@ def doctor(
     Example: `ultr doctor log --html doctor.html`
     """
     from ultr.diagnosis import diagnose, diagnosis_page
+    from ultr.preparation.sources import name_of
 
     checks.integer("samples", samples, at_least=1)
-    with output.status(f"examining {log}"), tempfile.TemporaryDirectory() as work:
+    with output.status(f"examining {name_of(log)}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
         found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
         if html is not None:

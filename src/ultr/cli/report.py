@@ -39,6 +39,7 @@ def report(
         list[Path] | None, typer.Option(help="Model to set beside it, such as one by `click` or `label`; repeatable.")
     ] = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Write one page on a run: what was trained on what, how good it is, what it learned, what it changes.
@@ -49,6 +50,7 @@ def report(
     from ultr.reporting import comparison_report
     from ultr.reporting import report as report_on
 
+    output.hush(quiet)
     target = out or run / NAME
     if target.is_dir():
         raise OptionError(f"{target} is a folder; give --out a file such as {target / NAME}")

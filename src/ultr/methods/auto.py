@@ -147,6 +147,7 @@ class Auto(Estimator[AutoObjective]):
     """
 
     name: ClassVar[str] = "auto"
+    by_loss: ClassVar[tuple[str, ...]] = Vectorization.by_loss
     without: ClassVar[tuple[str, ...]] = ("value",)
 
     dimension: int = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -64,8 +64,10 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
     """Options of all methods, or `relevance__NAME` of its relevance model, that it has no use for and refuses."""
     counts_pairs: ClassVar[bool] = False
     """True: it needs to know which documents were clicked together."""
-    held_out_measure: ClassVar[str] = "minus held-out loss"
+    held_out_measure: ClassVar[str] = "held-out log-likelihood"
     """The value of validation by held-out clicks; that by labels is nDCG@10."""
+    by_loss: ClassVar[tuple[str, ...]] = ()
+    """Stages whose held-out loss is no likelihood."""
 
     relevance: Relevance = field(default_factory=MLP)
     """The model of relevance r(x), and how it is trained."""
@@ -109,6 +111,11 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
             return lists
         assert isinstance(data, ClickLog)
         return lists.with_value(data, self.value)
+
+    @classmethod
+    def measure_of(cls, stage: str) -> str:
+        """The name of the value that validation by held-out clicks gives a stage."""
+        return "negative held-out loss" if stage.rpartition(", ")[2] in cls.by_loss else cls.held_out_measure
 
     def library(self) -> str | None:
         """The package besides torch that training needs."""
@@ -191,7 +198,8 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         if missing and not all(each.takes_missing for each in model.by_name.values()):
             warnings.warn(in_words(missing, len(data.feature_names)), UltrWarning, stacklevel=3)
         run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
-        observer = self._observer(progress=progress)
+        by_labels = isinstance(validation, JudgedLists)
+        observer = self._observer(lambda stage: "nDCG@10" if by_labels else self.measure_of(stage), progress=progress)
         history = self.train_model(model, lists, data, validation, checkpoint=run, observer=observer)
         return Ranker(
             method=self.name,
@@ -357,10 +365,10 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
             return ClickValidation(replace(self.lists_of(validation, shared), factors=levels))
         return None
 
-    def _observer(self, *, progress: bool | Observer) -> Observer | None:
+    def _observer(self, measure: Callable[[str], str], *, progress: bool | Observer) -> Observer | None:
         if not progress or not ProcessGroup.of_environment().leads:
             return None
-        return Bar(self.title()) if progress is True else progress
+        return Bar(self.title(), measure) if progress is True else progress
 
     def _run(self, fingerprint: str, validation: JudgedLists | ClickLog | None) -> str:
         """A digest of all that decides the weights; a checkpoint of another run is refused."""
