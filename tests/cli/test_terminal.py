@@ -54,6 +54,15 @@ def test_quiet_commands_say_nothing_but_what_is_wrong(log: Path, tmp_path: Path)
     assert ultr("train", "click", "--log", log, *TINY, "--out", tmp_path / "other").stdout
 
 
+def test_several_seeds_are_trained_by_one_command(log: Path, tmp_path: Path) -> None:
+    said = ultr("train", "click", "--log", log, *TINY, "--seeds", 2, "--out", tmp_path / "model")
+    assert [line.partition(":")[0] for line in said.stdout.splitlines()[:2]] == [
+        "stage seed 0, clicks",
+        "stage seed 1, clicks",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 def test_a_long_query_is_not_repeated_as_a_name(tmp_path: Path) -> None:
     sql = "sql:SELECT " + ", ".join(f"column_{number}" for number in range(50)) + " FROM 'nothing.parquet'"
     said = ultr("prepare", sql, "--out", tmp_path / "log", expect=2)

@@ -86,6 +86,10 @@ def train(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Train with so many seeds and average their rankers into one; by default 1."),
+    ] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
     quiet: options.Quiet = False,
@@ -129,7 +133,7 @@ def train(
             raise OptionError("--signal NAME is short for --value NAME=1; give one of them")
         value = f"{signal}=1"
     of_steps = "steps" if "steps" in types else "rounds"
-    others = {"seed": seed, "dimension": dimension, "value": value, of_steps: steps}
+    others = {"seed": seed, "seeds": seeds, "dimension": dimension, "value": value, of_steps: steps}
     for name, given in others.items():
         if given is None:
             continue

@@ -98,6 +98,7 @@ class MethodContract:
         "relevance__batch_size": 16,
         "relevance__precision": "bfloat16",
         "seed": 1,
+        "seeds": 2,
         "value": {"purchase": 1.0},
         "evaluate_every": 7,
         "patience": 1,
