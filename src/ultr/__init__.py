@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ultr.relevance.mlp import MLP as MLP
     from ultr.relevance.trees import Trees as Trees
     from ultr.simulation.log import simulate as simulate
+    from ultr.tuning.tuning import tune as tune
 
 _HOMES = {
     "Affine": "ultr.methods.affine",
@@ -104,6 +105,7 @@ _HOMES = {
     "read_svmlight": "ultr.datasets.svmlight",
     "read_table": "ultr.datasets.table_file",
     "simulate": "ultr.simulation.log",
+    "tune": "ultr.tuning.tuning",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -81,6 +81,7 @@ def test_help_names_every_command() -> None:
         "doctor",
         "methods",
         "train",
+        "tune",
         "evaluate",
         "compare",
         "rank",

@@ -31,6 +31,7 @@ from ultr.cli import (
     serve,
     simulate,
     train,
+    tune,
 )
 from ultr.cli.memory import out_of_memory
 from ultr.errors import UltrError, UltrWarning
@@ -42,6 +43,7 @@ EXTRAS = {
     "matplotlib": "plots",
     "jinja2": "plots",
     "lightgbm": "trees",
+    "optuna": "tune",
     "xgboost": "xgboost",
     "ibis": "prepare",
     "duckdb": "prepare",
@@ -65,7 +67,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train),
+    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, tune.tune),
     *(evaluate.evaluate, compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve),
     *(report.report, reproduce.reproduce),
 ):

@@ -66,6 +66,11 @@ class AutoObjective(CombinedObjective):
         return self._debiased.neutral_logits(r, batch)
 
     @property
+    def ranks_by_click_model(self) -> bool:
+        """True if the debiased fit does."""
+        return self._debiased.ranks_by_click_model
+
+    @property
     def neutral_with(self) -> str:
         """The relevance model of the debiased fit."""
         return self._debiased.neutral_with

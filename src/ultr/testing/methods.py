@@ -96,6 +96,7 @@ class MethodContract:
         "relevance__steps": 15,
         "relevance__learning_rate": 0.02,
         "relevance__batch_size": 16,
+        "relevance__weight_decay_epochs": 1e6,
         "relevance__precision": "bfloat16",
         "seed": 1,
         "seeds": 2,
