@@ -17,6 +17,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.categories import Categories, category_columns
 from ultr.data.click_log import ClickLog
+from ultr.data.column_names import listed
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
@@ -27,6 +28,7 @@ from ultr.errors import DataError, OptionError
 from ultr.methods.factors import Factor
 from ultr.methods.known_levels import known_levels
 from ultr.methods.origin import Origin
+from ultr.notebook import as_html
 from ultr.relevance.inputs import Inputs, all_documents
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.train.checkpoint import Record
@@ -87,6 +89,19 @@ class Ranker(Generic[ObjectiveT]):
         from ultr.exporting.export import export
 
         return export(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        relevance = self.options["relevance"]
+        settings = ", ".join(f"{name}={value}" for name, value in relevance.items() if value is not None)
+        names = [factor.name for factor in self.factors]
+        content = {
+            "features": f"{len(self.feature_names)}: {listed(self.feature_names, most=8)}",
+            "relevance": settings,
+            "bias factors": ", ".join(names) if names else "none, it learned from labels",
+            "seed": str(self.options["seed"]),
+            "trained on": self.data_fingerprint or "unknown",
+        }
+        return as_html(f"Ranker by the method {self.method}", [{"": key, " ": text} for key, text in content.items()])
 
     @property
     def data_fingerprint(self) -> str:
