@@ -22,13 +22,13 @@ from ultr.methods import method
 from ultr.methods.ranker import Ranker
 from ultr.train.ranking_model import RankingModel
 
-QUERIES, IMPRESSIONS, SEEDS = 300, 100_000, 5
-RELEVANCE: dict[str, Any] = {"mlp": MLP(hidden=(64, 32), steps=500), "trees": Trees(rounds=100)}
+QUERIES, IMPRESSIONS, SEEDS = 150, 50_000, 5
+RELEVANCE: dict[str, Any] = {"mlp": MLP(hidden=(32, 16), steps=200), "trees": Trees(rounds=50)}
 
 
 def run(name: str, relevance: str, world: int) -> tuple[list[float], float]:
     """The nDCG@10 of each seed by itself, and that of their mean."""
-    data = letor_like(train_queries=QUERIES, validation_queries=1, test_queries=500, seed=world)
+    data = letor_like(train_queries=QUERIES, validation_queries=1, test_queries=300, seed=world)
     log = simulate(
         data.train, click_model("trust"), impressions=IMPRESSIONS, svm_share=0.05, rankings=4, noise=0.5, seed=world
     )

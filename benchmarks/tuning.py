@@ -21,19 +21,20 @@ from ultr import MLP, Trees, click_model, evaluate, letor_like, simulate, tune
 from ultr.methods import method
 from ultr.relevance.search_space import Between, OneOf
 
-QUERIES, IMPRESSIONS = 300, 100_000
-DEFAULTS: dict[str, Any] = {"mlp": MLP(hidden=(64, 32), steps=500), "trees": Trees(rounds=100)}
-SMALLER = MLP().search_space() | {
-    "hidden": OneOf(((16,), (32, 16), (64, 32), (128, 64))),
-    "steps": Between(100, 1_000, whole=True),
+QUERIES, IMPRESSIONS = 150, 50_000
+DEFAULTS: dict[str, Any] = {"mlp": MLP(hidden=(32, 16), steps=200), "trees": Trees(rounds=50)}
+SMALLER = {
+    **MLP().search_space(),
+    "hidden": OneOf(((16,), (32, 16), (64, 32))),
+    "steps": Between(50, 400, whole=True),
 }
-SPACES = {"mlp": SMALLER, "trees": Trees().search_space() | {"rounds": Between(20, 200, whole=True)}}
+SPACES = {"mlp": SMALLER, "trees": {**Trees().search_space(), "rounds": Between(10, 100, whole=True)}}
 
 
 def run(name: str, relevance: str, seed: int, *, trials: int) -> tuple[float, float, float, float]:
     """The nDCG@10 of the defaults and of the best settings, the lead on held-out clicks, and the seconds."""
     started = process_time()
-    data = letor_like(train_queries=QUERIES, validation_queries=1, test_queries=500, seed=seed)
+    data = letor_like(train_queries=QUERIES, validation_queries=1, test_queries=300, seed=seed)
     log = simulate(
         data.train, click_model("trust"), impressions=IMPRESSIONS, svm_share=0.05, rankings=4, noise=0.5, seed=seed
     )

@@ -49,7 +49,7 @@ def test_quiet_commands_say_nothing_but_what_is_wrong(log: Path, tmp_path: Path)
         said = ultr(*command, "--quiet")
         assert (said.stdout, said.stderr) == ("", "")
     said = ultr("train", "click", "--log", log, *TINY, "--out", tmp_path / "model", "--quiet", expect=2)
-    assert "exists" in said.stderr
+    assert "is not empty" in said.stderr
     # The next command is not quiet any more.
     assert ultr("train", "click", "--log", log, *TINY, "--out", tmp_path / "other").stdout
 

@@ -99,6 +99,7 @@ def test_numbers_that_pandas_calls_categories_are_written_as_a_ranker_reads_them
         ({"impressions": [1, 2, 3]}, "impressions must have one value for each of 2 pages or of 5 rows"),
         ({"impressions": [2, 3, 4, 4, 4]}, "impressions changes within page 1, in row 1"),
         ({"factors": {"device": ["phone"]}}, "device must have one value for each of 5"),
+        ({"factors": {"queries": [1] * 5}}, "a bias factor cannot be called 'queries'"),
         ({"features": [1.0, 2.0]}, "features must be an array of rows and features"),
         ({"features": pd.DataFrame({"when": pd.to_datetime(["2026-01-01"] * 5)})}, "'when' of the frame holds"),
     ],

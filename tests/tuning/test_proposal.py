@@ -18,7 +18,7 @@ SPACE: SearchSpace = {
 def value(settings: Any) -> float:
     """Highest for a learning rate of .02, 50 steps and the small network."""
     far = abs(math.log(settings["learning_rate"] / 0.02)) + abs(math.log(settings["steps"] / 50))
-    return -far - (settings["hidden"] != (8,))
+    return -far - float(settings["hidden"] != (8,))
 
 
 def searched(count: int, *, seed: int) -> list[tuple[Any, float]]:

@@ -211,8 +211,8 @@ def _origin(
 
 
 def _print_candidates(ranker: Ranker) -> None:
-    """The dimensions that were tried, if there are several."""
-    choices = ranker.choices
+    """The dimensions that were tried, if there are several; the first seed chooses."""
+    choices = ranker.choices.get("seeds", [ranker.choices])[0]
     rows = [
         {
             "dimension": str(each["dimension"]),
@@ -228,12 +228,12 @@ def _print_candidates(ranker: Ranker) -> None:
 
 def _print_shrinkage(ranker: Ranker) -> None:
     """The share of the correction by debiased clicks that is kept, and the reason."""
-    choices = ranker.choices
-    if "kept" in choices:
-        output.echo(
-            f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
-            f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
-        )
+    for choices in ranker.choices.get("seeds", [ranker.choices]):
+        if "kept" in choices:
+            output.echo(
+                f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
+                f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
+            )
 
 
 def _largest_factor(safe: str, validate: str, *, judged: bool) -> float | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,9 @@ def log_of_rows(
     offsets, queries = _pages(len(matrix), qid=qid, group=group)
     places = None if position is None else _positions(position, offsets, several=group is None)
     _check_length("clicks", clicks, len(matrix))
+    causes: dict[str, Any] = {name: np.asarray(values) for name, values in (factors or {}).items()}
+    if taken := causes.keys() & signature(ClickLog.of).parameters.keys():
+        raise OptionError(f"a bias factor cannot be called {min(taken)!r}, which is another part of a log; rename it")
     return ClickLog.of(
         features=matrix,
         documents=np.arange(len(matrix)),
@@ -67,7 +71,7 @@ def log_of_rows(
         feature_names=names,
         categories=categories,
         pairs=pairs,
-        **{name: np.asarray(values) for name, values in (factors or {}).items()},
+        **causes,
     )
 
 
@@ -222,7 +226,7 @@ def _is_text(column: pyarrow.ChunkedArray) -> bool:
     from pyarrow import types
 
     kind = decoded(column).type
-    return types.is_dictionary(column.type) or types.is_string(kind) or types.is_large_string(kind)
+    return bool(types.is_dictionary(column.type) or types.is_string(kind) or types.is_large_string(kind))
 
 
 def _values(column: pyarrow.ChunkedArray, name: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -68,8 +69,11 @@ class CombinedObjective(Objective):
         return torch.split(r, r.shape[-1] // len(self.fits), dim=-1)
 
 
+Combined = TypeVar("Combined", bound=CombinedObjective)
+
+
 @torch.no_grad()
-def mean_products(model: RankingModel[CombinedObjective], lists: TrainingLists) -> Doubles:
+def mean_products(model: RankingModel[Combined], lists: TrainingLists) -> Doubles:
     """Mean products of the scores by all fits, less their means in each list, [fits, fits]."""
     chosen = np.arange(0, lists.lists, -(-lists.lists // MOST_LISTS))
     lengths = (lists.offsets[1:] - lists.offsets[:-1])[chosen]

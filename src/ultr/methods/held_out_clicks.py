@@ -36,7 +36,7 @@ class HeldOutClicks:
     @property
     def enough(self) -> bool:
         """True if a lead can be told from chance: at least two queries or lists have a click."""
-        return np.count_nonzero(self.clicks) >= 2
+        return int(np.count_nonzero(self.clicks)) >= 2
 
     def log_likelihoods(self, shares: Callable[[ClickLog], Doubles]) -> Doubles:
         """The log-likelihood of the clicks of each unit, [units], by how a model shares out those of each list."""
