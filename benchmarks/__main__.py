@@ -80,6 +80,8 @@ BENCHMARKS = (
     Benchmark("never_worse", long=True),
     Benchmark("safe", long=True),
     Benchmark("head_queries", long=True),
+    Benchmark("tuning", long=True),
+    Benchmark("seeds", long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),

@@ -98,7 +98,7 @@ class Ranker(Generic[ObjectiveT]):
             "features": f"{len(self.feature_names)}: {listed(self.feature_names, most=8)}",
             "relevance": settings,
             "bias factors": ", ".join(names) if names else "none, it learned from labels",
-            "seed": str(self.options["seed"]),
+            "seeds": f"{self.options.get('seeds', 1)}, from {self.options['seed']}",
             "trained on": self.data_fingerprint or "unknown",
         }
         return as_html(f"Ranker by the method {self.method}", [{"": key, " ": text} for key, text in content.items()])
