@@ -26,6 +26,7 @@ def test_the_best_settings_are_told_and_their_model_is_written(log: Path, tmp_pa
     assert "1, as given" in said.stdout
     assert "of 3 settings, " in said.stdout
     assert "trial 3 of 3: log-likelihood -" in said.stderr
+    assert all(len(line) <= 80 for line in said.stderr.splitlines())
     assert not [path for path in tmp_path.iterdir() if path.name != "model"]
     ranker = load(out)
     # What was given is not searched.

@@ -101,10 +101,12 @@ def tune(
 
 
 def _tell(tried: Sequence[TriedSettings], trials: int) -> None:
-    """A line for the last trial."""
-    last = tried[-1]
+    """A line for the last trial, which fits into 80 columns."""
+    from ultr.tuning.tuning import best_of
+
+    last, best = tried[-1], best_of(tried)
     value = "training failed" if last.log_likelihood is None else f"log-likelihood {last.log_likelihood:.4f}"
-    output.tell(f"trial {len(tried)} of {trials}: {value}, {last.seconds:.0f} s; {_as_text(last.settings)}")
+    output.tell(f"trial {len(tried)} of {trials}: {value}, best {best.log_likelihood:.4f}, {last.seconds:.0f} s")
 
 
 def _print_table(tried: Sequence[TriedSettings]) -> None:
