@@ -82,6 +82,8 @@ BENCHMARKS = (
     Benchmark("safe", long=True),
     Benchmark("head_queries", long=True),
     Benchmark("mutants", ("--seconds", "120"), whole=("--seconds", "3600"), long=True),
+    Benchmark("tuning", long=True),
+    Benchmark("seeds", long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),

@@ -57,9 +57,10 @@ def doctor(
     """
     from ultr.diagnosis import diagnose
     from ultr.diagnosis.plan import in_words
+    from ultr.preparation.sources import name_of
 
     checks.integer("samples", samples, at_least=1)
-    with output.status(f"examining {log}"), tempfile.TemporaryDirectory() as work:
+    with output.status(f"examining {name_of(log)}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
         found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
         if html is not None:
@@ -82,8 +83,10 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
     """A saved click log with its summary, if it was prepared, or a raw one prepared on the way."""
     from ultr.data.click_log import ClickLog
     from ultr.preparation import Summary, prepare
+    from ultr.preparation.sources import name_of
 
-    if (Path(log) / "manifest.json").is_file():
+    # The name of a query is another than its text, which may be too long for a path.
+    if name_of(log) == log and (Path(log) / "manifest.json").is_file():
         if columns is not None:
             raise OptionError(f"{log} is prepared already; leave --columns out")
         clicks = ClickLog.load(log)

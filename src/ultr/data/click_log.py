@@ -25,6 +25,7 @@ from ultr.data.log_checks import check_log, trusted, whole_numbers
 from ultr.data.log_fingerprint import Promise, is_small, log_fingerprint
 from ultr.data.log_folder import read_fields, read_manifest, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
+from ultr.data.notebook_tables import log_as_html
 from ultr.data.placements import Placements
 from ultr.data.signal import CLICK, Signal
 from ultr.data.split import HELD_OUT, SPLITS, Split
@@ -204,6 +205,9 @@ class ClickLog:
             f"{self.impressions.sum():,} impressions, {self.clicks.sum():,} clicks, "
             f"factors {', '.join(factor.name for factor in self.factors)})"
         )
+
+    def _repr_html_(self) -> str:
+        return log_as_html(self)
 
     @property
     def lists(self) -> int:

@@ -21,6 +21,7 @@ from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.relevance.search_space import Between, SearchSpace
 from ultr.scoring.forest import Forest
 
 if TYPE_CHECKING:
@@ -267,3 +268,12 @@ class Trees(Relevance):
             batch_size=None,
             evaluate_every=10,
         )
+
+    def search_space(self) -> SearchSpace:
+        """Rounds, the size of trees and of their leaves, and the learning rate."""
+        return {
+            "rounds": Between(50, 600, whole=True),
+            "leaves": Between(4, 31, whole=True),
+            "learning_rate": Between(0.02, 0.3),
+            "fewest_documents": Between(10, 300, whole=True),
+        }
