@@ -20,10 +20,16 @@ EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
 """Fields of a value that say how much evidence it rests on."""
 
 
+def _interleaved(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Interleaving")
+
+
 def compare(
-    a: Annotated[Path, typer.Argument(help="Model folder.")],
-    b: Annotated[Path, typer.Argument(help="Model folder that may be better.")],
-    log: Annotated[Path, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")],
+    a: Annotated[Path | None, typer.Argument(help="Model folder.")] = None,
+    b: Annotated[Path | None, typer.Argument(help="Model folder that may be better.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")
+    ] = None,
     propensities: Annotated[
         Path | None,
         typer.Option(
@@ -48,6 +54,15 @@ def compare(
             "together, so that you may stop at the first winner.",
         ),
     ] = 1,
+    interleaved: Annotated[
+        Path | None,
+        _interleaved("Folder of `ultr serve --interleave NEW.onnx --log-to FOLDER`, in the place of --log."),
+    ] = None,
+    action: Annotated[str, _interleaved("What wins a list, such as purchase.")] = "click",
+    minutes: Annotated[float, _interleaved("Time after a list in which what users do counts.")] = 30.0,
+    per_client: Annotated[
+        bool, _interleaved("Count one list of each client_id, where users differ in how much they search.")
+    ] = False,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -56,8 +71,23 @@ def compare(
     The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
-    Example: `ultr compare raw model --log log`
+    With --interleaved, of two exported rankers that were shown interleaved: who won more lists, by an answer that may
+    be looked at every day. Model files choose a pair; by default it is the last one of the folder.
+
+    Example: `ultr compare raw model --log log`, `ultr compare --interleaved shown`
     """
+    if interleaved is not None:
+        from ultr.cli.interleaved import compare_interleaved
+
+        of_logs = {"--log": log, "--propensities": propensities, "--estimator": estimator}
+        if used := [name for name, value in of_logs.items() if value is not None]:
+            raise OptionError(f"{used[0]} is for logs of one ranker; leave it out with --interleaved")
+        if looks != 1:
+            raise OptionError("--interleaved holds at all looks together; leave out --looks")
+        compare_interleaved(interleaved, (a, b), action=action, minutes=minutes, per_client=per_client, json=json)
+        return
+    if a is None or b is None or log is None:
+        raise OptionError("give two model folders and --log LOG, or --interleaved FOLDER")
     from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import AS_SHOWN
