@@ -63,7 +63,7 @@ BENCHMARKS = (
     Benchmark("simulator"),
     Benchmark("scoring", ("--features", "136"), whole=()),
     Benchmark("serving", ("--seconds", "20"), whole=()),
-    Benchmark("loop_cost", ("--seconds", "4", "--rounds", "3"), whole=()),
+    Benchmark("loop_cost", ("--seconds", "2", "--rounds", "4"), whole=()),
     Benchmark("worst_bodies", long=True),
     Benchmark("siege", ("--minutes", "2"), whole=("--minutes", "30"), long=True),
     Benchmark("prepare", whole=("--rows", *ROWS[1:])),

@@ -188,10 +188,9 @@ def race(drafts: Drafts, random: np.random.Generator) -> tuple[int, int, int]:
     clicks = np.empty(0, dtype=np.int64)
     day = other = 0
     while len(clicks) < DAYS and not (day and other):
-        further = drafts.preferences(CHUNK, random)
-        signs, with_coins, clicks = (
-            np.concatenate(each) for each in zip((signs, with_coins, clicks), further, strict=True)
-        )
+        more_signs, more_with_coins, more_clicks = drafts.preferences(CHUNK, random)
+        signs, with_coins = np.concatenate([signs, more_signs]), np.concatenate([with_coins, more_with_coins])
+        clicks = np.concatenate([clicks, more_clicks])
         day, other = first_day(signs), first_day(with_coins)
     return day, other, int(clicks[: abs(day) or DAYS].sum())
 

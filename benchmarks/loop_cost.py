@@ -1,12 +1,12 @@
 """What the log, exploration, a second model and its shadow cost a request, as ratios in one run.
 
-    python -m benchmarks.loop_cost                      # seven rounds of 20 seconds for each
-    python -m benchmarks.loop_cost --seconds 4 --rounds 3
+    python -m benchmarks.loop_cost                      # ten rounds of 3 seconds for each
+    python -m benchmarks.loop_cost --seconds 2 --rounds 4
 
 Services with random rankers of 512-256-128 stand side by side, one without a log and the others with one thing more
 each. In every round each of them is loaded for some seconds in turn, in an order that changes, by four connections
 that send one request after the other, with 100 candidates and the user's query. A ratio is that of a service to the
-first in the same round; what is printed is the median over the rounds, with the lowest and the highest.
+first over all rounds, with that of every second round and of the others behind it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.serving.ranker_file import write_ranker
 
 from benchmarks.measurement import Measurement, write
 from benchmarks.serving import CANDIDATES, HIDDEN, post, processor_seconds, run_clients, start
+from ultr.arrays import Doubles
 
 CONNECTIONS, DIFFERENT = 4, 50
 QUANTITIES = {"rate": "requests a second", "p50": "p50", "p99": "p99", "processor": "processor time of a request"}
@@ -41,7 +42,10 @@ class Contender:
     name: str
     process: subprocess.Popen[str]
     port: int
-    found: dict[str, list[float]] = field(default_factory=dict)
+    times: list[Doubles] = field(default_factory=list)
+    """Milliseconds of every request, an array for each round."""
+    seconds: list[float] = field(default_factory=list)
+    """Processor time of each round."""
     errors: int = 0
 
     def run(self, requests: list[bytes], seconds: float) -> None:
@@ -54,15 +58,18 @@ class Contender:
         child.join()
         spent = processor_seconds(self.process.pid) - spent
         self.errors += errors
-        milliseconds = np.array(times) * 1e3
-        values = {
-            "rate": len(times) / seconds,
-            "p50": float(np.percentile(milliseconds, 50)),
-            "p99": float(np.percentile(milliseconds, 99)),
-            "processor": spent / len(times) * 1e3,
+        self.times.append(np.array(times) * 1e3)
+        self.seconds.append(spent)
+
+    def measured(self, seconds: float, rounds: slice) -> dict[str, float]:
+        """What some of the rounds gave together."""
+        times = np.concatenate(self.times[rounds])
+        return {
+            "rate": len(times) / seconds / len(self.times[rounds]),
+            "p50": float(np.percentile(times, 50)),
+            "p99": float(np.percentile(times, 99)),
+            "processor": sum(self.seconds[rounds]) / len(times) * 1e3,
         }
-        for name, value in values.items():
-            self.found.setdefault(name, []).append(value)
 
     def counted(self, name: str) -> float:
         with urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
@@ -91,8 +98,8 @@ def bodies(features: int) -> list[bytes]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, default=46)
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each service in each round")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each service in each round")
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -111,12 +118,13 @@ def main() -> None:
             requests = bodies(asked.features)
             for contender in contenders:
                 contender.run(requests, 2.0)
-                contender.found.clear()
+                contender.times.clear()
+                contender.seconds.clear()
             for number in range(asked.rounds):
                 turn = number % len(contenders)
                 for contender in [*contenders[turn:], *contenders[:turn]]:
                     contender.run(requests, asked.seconds)
-            found = report(contenders)
+            found = report(contenders, asked.seconds)
             print(f"load average {os.getloadavg()[0]:.1f}, errors {sum(each.errors for each in contenders)}")
             logged = contenders[1].counted('ultr_shown_queries_total{result="logged"}')
             drafted = contenders[3].counted('ultr_interleaved_queries_total{result="shown"}')
@@ -134,22 +142,21 @@ def main() -> None:
     write(found, asked.json)
 
 
-def report(contenders: list[Contender]) -> list[Measurement]:
-    first, found = contenders[0], []
+def report(contenders: list[Contender], seconds: float) -> list[Measurement]:
+    parts = (slice(None), slice(0, None, 2), slice(1, None, 2))
+    measured = {each.name: [each.measured(seconds, part) for part in parts] for each in contenders}
+    first, found = measured[contenders[0].name], []
     print(f"| | {' | '.join(QUANTITIES.values())} |\n|---|{'---|' * len(QUANTITIES)}")
-    for contender in contenders:
+    plain = [f"{first[0][name]:.1f} {'/s' if name == 'rate' else 'ms'}" for name in QUANTITIES]
+    print(f"| {contenders[0].name} | {' | '.join(plain)} |")
+    for contender in contenders[1:]:
         cells = []
         for name, what in QUANTITIES.items():
-            values = np.array(contender.found[name])
-            if contender is first:
-                unit = "/s" if name == "rate" else "ms"
-                cells.append(f"{np.median(values):.1f} {unit}")
-                continue
-            ratios = values / np.array(first.found[name])
-            low, middle, high = float(ratios.min()), float(np.median(ratios)), float(ratios.max())
-            cells.append(f"{middle:.2f} ({low:.2f} to {high:.2f})")
+            ratios = [mine[name] / without[name] for mine, without in zip(measured[contender.name], first, strict=True)]
+            low, high = sorted(ratios[1:])
+            cells.append(f"{ratios[0]:.2f} ({low:.2f}, {high:.2f})")
             label = f"{contender.name}: {what}, to that without"
-            found.append(Measurement(label, middle, "times", low, high, headline=name == "processor"))
+            found.append(Measurement(label, ratios[0], "times", low, high, headline=name == "processor"))
         print(f"| {contender.name} | {' | '.join(cells)} |", flush=True)
     return found
 

@@ -36,7 +36,9 @@ class Shown:
         return START + timedelta(hours=self.hours)
 
     def query(self) -> dict[str, Any]:
-        ultr = {"policy": self.pair[0], "explore": self.explore, "against": self.pair[1], "share": 0.5}
+        ultr: dict[str, Any] = {"policy": self.pair[0], "explore": self.explore}
+        if self.explore == "team-draft":
+            ultr |= {"against": self.pair[1], "share": 0.5}
         names = [document for document, _, _ in self.documents]
         return {
             "query_id": self.query_id,
@@ -49,7 +51,12 @@ class Shown:
 
     def events(self) -> list[dict[str, Any]]:
         shown = [
-            self._event(document, "impression", self.at, {"propensity": 0.5, "team": team, "credited": credited})
+            self._event(
+                document,
+                "impression",
+                self.at,
+                {"propensity": 0.5} | ({"team": team, "credited": credited} if self.explore == "team-draft" else {}),
+            )
             for document, team, credited in self.documents
         ]
         acts = [
@@ -76,7 +83,7 @@ def written(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def write(folder: Path, lists: Iterable[Shown], *, as_parquet: bool = False) -> Path:
+def write(folder: Path, lists: Iterable[Shown], *, as_parquet: bool = False, hour: str = "2026") -> Path:
     folder.mkdir(exist_ok=True)
     found = list(lists)
     tables = {
@@ -85,9 +92,9 @@ def write(folder: Path, lists: Iterable[Shown], *, as_parquet: bool = False) -> 
     }
     for name, rows in tables.items():
         if as_parquet:
-            parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"{name}-2026.parquet")
+            parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"{name}-{hour}.parquet")
         else:
-            (folder / f"{name}-2026.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            (folder / f"{name}-{hour}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
 

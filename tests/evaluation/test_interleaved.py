@@ -76,6 +76,14 @@ def test_parquet_and_json_lines_are_read_alike(tmp_path: Path) -> None:
     assert found[0].outcomes == {(1, 0): 3, (0, 1): 5, (0, 0): 4, (1, 1): 1}
 
 
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_hours_before_the_first_interleaved_list_do_not_hide_the_others(tmp_path: Path, *, as_parquet: bool) -> None:
+    write(tmp_path, [Shown("before", [("y", 1)], explore="none")], as_parquet=as_parquet, hour="1")
+    write(tmp_path, wins(1, 2), as_parquet=as_parquet, hour="2")
+    (found,) = read_interleaved(tmp_path)
+    assert found.outcomes == {(1, 0): 1, (0, 1): 2}
+
+
 def test_pairs_of_models_are_kept_apart_the_last_one_last(tmp_path: Path) -> None:
     lists = [Shown("1", [("y", 1)], hours=2), Shown("2", [("x", 1)], hours=1, pair=(NEW, OLD)), LAST]
     pairs = read_interleaved(write(tmp_path, lists))

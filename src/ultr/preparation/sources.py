@@ -84,7 +84,8 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
         found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
         if not found:
             raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
-        tables.append(_files(engine, [file for path in found for file in files_of(str(path))]))
+        # Hours of a log do not all have the same attributes.
+        tables.append(_files(engine, [file for path in found for file in files_of(str(path))], by_name=True))
     return tables
 
 
@@ -120,15 +121,19 @@ def _format(path: Path) -> str | None:
     return FORMATS.get(ending(path))
 
 
-def _files(engine: Engine, files: list[Path]) -> Any:
+def _files(engine: Engine, files: list[Path], *, by_name: bool = False) -> Any:
+    """Files of one format as a table; `by_name` takes the columns and attributes of all Parquet files together."""
     # DuckDB takes every name for a pattern.
     names = [re.sub(r"([*?\[])", r"[\1]", str(file)) if engine.name == DUCKDB else str(file) for file in files]
     kind = _format(files[0])
     if kind == PARQUET:
         for file in files:
             _check_parquet(file)
+        together = {"union_by_name": True} if by_name and engine.name == DUCKDB else {}
         with engine.explained():
-            return engine.connection.read_parquet(names if engine.name == DUCKDB or len(names) > 1 else names[0])
+            return engine.connection.read_parquet(
+                names if engine.name == DUCKDB or len(names) > 1 else names[0], **together
+            )
     for file in files:
         _check_whole(file)
     if kind == TEXT:
