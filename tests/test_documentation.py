@@ -34,6 +34,8 @@ GIVEN = (
     stand_ins.clickouts,
     stand_ins.days,
     stand_ins.ubi,
+    stand_ins.interleaved,
+    stand_ins.exported,
     stand_ins.result_pages,
     stand_ins.click_log,
     stand_ins.log_with_swaps,

@@ -12,6 +12,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 from tests.cli.console import ultr
+from tests.evaluation.interleaved_log import LAST, Shown
+from tests.evaluation.interleaved_log import write as write_interleaved
+from tests.serving.ranker_file import write_ranker
 
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -199,6 +202,20 @@ def ubi(folder: str) -> None:
         events.append({"query_id": f"q{n}", "action_name": "click", "event_attributes": inside})
     for name, rows in {"ubi_queries": queries, "ubi_events": events}.items():
         Path(folder, f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def interleaved(folder: str, *, old: int, new: int, both: int = 0, nobody: int = 0) -> None:
+    """A log of interleaved lists, won by either model, by both alike or by nobody."""
+    outcomes = [*([("x", 1.0)] for _ in range(old)), *([("y", 1.0)] for _ in range(new))]
+    outcomes += [*([("x", 1.0), ("y", 2.0)] for _ in range(both)), *([] for _ in range(nobody))]
+    lists = [Shown(f"q{number}", clicks) for number, clicks in enumerate(outcomes)]
+    write_interleaved(Path(folder), [*lists, LAST])
+
+
+def exported(*files: str) -> None:
+    """Rankers of three features as `ultr export` writes them."""
+    for seed, file in enumerate(files):
+        write_ranker(Path(file), seed=seed)
 
 
 def result_pages(file: str, *, query: str = "query", labels: bool = False) -> None:

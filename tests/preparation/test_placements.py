@@ -174,3 +174,22 @@ def test_parquet_files_may_have_other_columns(tmp_path: Path) -> None:
                 del row["event_attributes"]["ultr"]
         parquet.write_table(pyarrow.Table.from_pylist(some), folder / f"ubi_events-{name}.parquet")
     assert prepare(folder, tmp_path / "two", columns="ubi").log.fingerprint() == whole.fingerprint()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_lists_that_two_rankers_made_give_no_placements(tmp_path: Path, form: str) -> None:
+    folder = ubi(tmp_path / "shown")
+    (file,) = folder.glob("ubi_events*")
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    for event in events:
+        if event["action_name"] == "impression" and event["query_id"] == "1-0":
+            event["event_attributes"]["ultr"]["team"] = "new"
+    file.unlink()
+    if form == "jsonl":
+        file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    else:
+        parquet.write_table(pyarrow.Table.from_pylist(events), file.with_suffix(".parquet"))
+    table = rows()
+    table["p"] = [None if page == "1-0" else p for page, p in zip(table["impression"], table["p"], strict=True)]
+    expected = read_log(pyarrow.table(table), **NAMED)
+    assert prepare(folder, tmp_path / "log", columns="ubi").log.fingerprint() == expected.fingerprint()

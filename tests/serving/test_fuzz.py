@@ -157,5 +157,5 @@ def test_the_service_does_what_its_specification_says(
                 case.validate_response(answer, excluded_checks=excluded)
 
             run()
-    every = {"POST /rank", "POST /events", "GET /model", "GET /health", "GET /ready", "GET /metrics"}
+    every = {"POST /rank", "POST /events", "GET /model", "GET /health", "GET /ready", "GET /metrics", "GET /status"}
     assert seen == (every if mode is GenerationMode.POSITIVE else {"POST /rank", "POST /events"})

@@ -75,18 +75,20 @@ def test_every_refusal_is_in_the_specification(service: Client, guarded: Client)
     assert set(paths["/ready"]["get"]["responses"]) == {"200", "405", "503"}
 
 
-def test_the_page_asks_nobody_else(service: Client) -> None:
-    answer = service.get("/docs")
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_ask_nobody_else(service: Client, path: str) -> None:
+    answer = service.get(path)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert "://" not in answer.text
+    assert "page.css" not in answer.text, "it is in one piece"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
         ("GET", "/rank/", 404),
+        ("POST", "/status", 405),
         ("POST", "/nothing", 404),
         ("GET", "/rank", 405),
         ("GET", "/events", 405),
@@ -124,7 +126,7 @@ def test_json_may_name_its_charset(service: Client) -> None:
     assert service.post("/rank", content=b'{"queries":[{"candidates":[]}]}', headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/rank", "/events", "/model", "/metrics", "/openapi.json", "/nothing"])
+@pytest.mark.parametrize("path", ["/rank", "/events", "/model", "/metrics", "/status", "/openapi.json", "/nothing"])
 @pytest.mark.parametrize(
     "value", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe4"]
 )
@@ -144,8 +146,8 @@ def test_with_the_token_everything_is(guarded: Client) -> None:
     assert TOKEN not in guarded.get("/model", headers=headers).text
 
 
-@pytest.mark.parametrize("path", ["/health", "/ready", "/docs"])
-def test_probes_and_the_page_need_no_token(guarded: Client, path: str) -> None:
+@pytest.mark.parametrize("path", ["/health", "/ready", "/docs", "/"])
+def test_probes_and_the_pages_need_no_token(guarded: Client, path: str) -> None:
     assert guarded.get(path).status_code == 200
 
 

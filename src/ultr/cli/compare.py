@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,11 +12,17 @@ from ultr.cli import options, output
 from ultr.errors import OptionError
 
 
+def _interleaved(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Interleaving")
+
+
 def compare(
     models: Annotated[
-        list[Path], typer.Argument(help="Model folders, two or more; the others may be better than the first.")
-    ],
-    log: Annotated[Path, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")],
+        list[Path] | None, typer.Argument(help="Model folders, two or more; the others may be better than the first.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Folder of a click log. Queries that a model was trained on are left out.")
+    ] = None,
     propensities: Annotated[
         Path | None,
         typer.Option(
@@ -45,6 +51,15 @@ def compare(
         Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the answers to this file.")] = None,
+    interleaved: Annotated[
+        Path | None,
+        _interleaved("Folder of `ultr serve --interleave NEW.onnx --log-to FOLDER`, in the place of --log."),
+    ] = None,
+    action: Annotated[str, _interleaved("What wins a list, such as purchase.")] = "click",
+    minutes: Annotated[float, _interleaved("Time after a list in which what users do counts.")] = 30.0,
+    per_client: Annotated[
+        bool, _interleaved("Count one list of each client_id, where users differ in how much they search.")
+    ] = False,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -55,8 +70,29 @@ def compare(
     The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
-    Example: `ultr compare raw model --log log`
+    With --interleaved, of two exported rankers that were shown interleaved: who won more lists, by an answer that may
+    be looked at every day. Model files choose a pair; by default it is the last one of the folder.
+
+    Example: `ultr compare raw model --log log`, `ultr compare --interleaved shown`
     """
+    if interleaved is not None:
+        from ultr.cli.interleaved import compare_interleaved
+
+        of_logs = {
+            "--log": log,
+            "--propensities": propensities,
+            "--estimator": estimator,
+            "--against": against,
+            "--html": html,
+        }
+        if used := [name for name, value in of_logs.items() if value is not None]:
+            raise OptionError(f"{used[0]} is for logs of one ranker; leave it out with --interleaved")
+        if looks != 1:
+            raise OptionError("--interleaved holds at all looks together; leave out --looks")
+        compare_interleaved(interleaved, models or [], action=action, minutes=minutes, per_client=per_client, json=json)
+        return
+    if not models or log is None:
+        raise OptionError("give two model folders and --log LOG, or --interleaved FOLDER")
     from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import AS_SHOWN, ranked

@@ -65,6 +65,17 @@ def serve(
             "does what `ultr doctor LOG --plan plan.json` asks for."
         ),
     ] = None,
+    interleave: Annotated[
+        Path | None,
+        _loop("File of a new model that is interleaved with MODEL in a share of the queries; needs --log-to."),
+    ] = None,
+    share: Annotated[float | None, _loop("The share of queries that are interleaved; by default 0.05.")] = None,
+    interleave_seconds: Annotated[
+        float, _loop("Time for the new model to score a request; beyond it, the query is shown as MODEL ranks it.")
+    ] = 0.05,
+    shadow: Annotated[
+        Path | None, _loop("File of a model that scores all queries without being shown; /metrics compares both.")
+    ] = None,
     max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
     max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
     max_queries: Annotated[int, _limit("Queries per request.")] = 100,
@@ -78,7 +89,7 @@ def serve(
     write_seconds: Annotated[float, _limit("Time to take an answer.")] = 10.0,
     idle_seconds: Annotated[float, _limit("Time between requests on a connection.")] = 75.0,
 ) -> None:
-    """Serve an exported ranker: `POST /rank`, `GET /model`, `/health`, `/ready`, `/metrics`, and a page at `/docs`.
+    """Serve an exported ranker: `POST /rank`, `GET /model`, `/health`, `/ready`, `/metrics`; pages at `/` and `/docs`.
 
     Example: `ultr serve model.onnx`
     """
@@ -92,6 +103,8 @@ def serve(
     token = read_token(token_file, os.environ)
     if no_token and token is not None:
         raise OptionError("--no-token contradicts --token-file or ULTR_TOKEN; leave one of them out")
+    if share is not None and interleave is None:
+        raise OptionError("--share is for --interleave FILE; give both, or none")
     limits = RequestLimits(
         body_bytes=int(checks.positive("max_body_mib", max_body_mib) * 2**20),
         all_body_bytes=int(checks.positive("max_all_bodies_mib", max_all_bodies_mib) * 2**20),
@@ -123,6 +136,10 @@ def serve(
         log_format=log_format,
         shown=shown,
         explore=parse_exploration(explore),
+        interleave=interleave,
+        interleaved_share=0.05 if share is None else share,
+        interleave_seconds=interleave_seconds,
+        shadow=shadow,
         limits=limits,
     )
     run(model, settings)

@@ -137,6 +137,7 @@ def _format(path: Path) -> str | None:
 
 
 def _files(engine: Engine, files: list[Path]) -> Any:
+    """Files of one format as a table."""
     # DuckDB takes every name for a pattern.
     names = [re.sub(r"([*?\[])", r"[\1]", str(file)) if engine.name == DUCKDB else str(file) for file in files]
     kind = _format(files[0])

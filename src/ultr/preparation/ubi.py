@@ -23,6 +23,7 @@ _HITS = ("query_response_hit_ids", "query_response_object_ids")
 _OBJECT = "event_attributes.object.object_id"
 _ORDINALS = ("event_attributes.position.ordinal", "event_attributes.position")
 _OF_EVENTS = "event_attributes."
+_TEAM = "event_attributes.ultr.team"
 _PLACEMENT = {"propensity": "event_attributes.ultr.propensity", "base_position": "event_attributes.ultr.base_rank"}
 """How exploration placed a document, as `ultr serve` writes it into impressions."""
 _OBJECT_ID = "object of the event"
@@ -245,6 +246,18 @@ def _placement(engine: Engine, events: Any) -> dict[str, str]:
     return found if engine.count(chosen.filter(known).limit(1)) else {}
 
 
+def _of_impression(impressions: Any, name: str) -> Any:
+    """An attribute of impressions as text.
+
+    Two rankers that make a list together put each document somewhere else than others of the same base position, which
+    is all that is known of where it could have stood: their propensities are for who compares the two alone.
+    """
+    found = text(attribute(impressions, name, what=EVENTS))
+    if name != _PLACEMENT["propensity"] or not has_attribute(impressions, _TEAM):
+        return found
+    return attribute(impressions, _TEAM, what=EVENTS).isnull().ifelse(found, None)
+
+
 def _with_attributes(shown: Any, events: Any, names: Sequence[str], *, seen: bool) -> Any:
     """Rows with attributes of the events that say that they were seen."""
     if not names:
@@ -258,7 +271,7 @@ def _with_attributes(shown: Any, events: Any, names: Sequence[str], *, seen: boo
     cells = chosen.select(
         event_query=text(chosen.query_id),
         event_document=chosen[_OBJECT_ID],
-        **{name: text(attribute(chosen, name, what=EVENTS)) for name in names},
+        **{name: _of_impression(chosen, name) for name in names},
     )
     known = cells.group_by("event_query", "event_document").agg(**{name: cells[name].min() for name in names})
     joined = shown.left_join(known, [shown.impression == known.event_query, shown.document == known.event_document])

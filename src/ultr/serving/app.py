@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
-from importlib.resources import files
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
@@ -17,16 +16,12 @@ from starlette.types import ASGIApp
 from ultr.serving.events import parse_events
 from ultr.serving.explaining import PARAMETER, is_wanted
 from ultr.serving.gate import Exchange, Gate
+from ultr.serving.pages import POLICY, page
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import EventsAnswer, ModelAnswer, RankAnswer, StatusAnswer
+from ultr.serving.schemas import EventsAnswer, ModelAnswer, Overview, RankAnswer, StatusAnswer
 from ultr.serving.service import Service
 from ultr.serving.specification import refusals_of, specification
-
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Content that the browser may load for the page: nothing from elsewhere."""
+from ultr.serving.status import overview
 
 
 def build_app(service: Service) -> ASGIApp:
@@ -58,7 +53,7 @@ def build_app(service: Service) -> ASGIApp:
 
 def _add_routes(app: FastAPI, service: Service) -> None:
     settings = service.settings
-    page = files("ultr.serving").joinpath("page.html").read_text(encoding="utf-8")
+    pages = {name: page(f"{name}.html") for name in ("overview", "page")}
     refusals = refusals_of(settings)
     made: dict[str, bytes] = {}
 
@@ -128,6 +123,11 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         """For Prometheus."""
         return PlainTextResponse(service.metrics.text())
 
+    @app.get("/status", summary="What it does now", response_model=Overview, responses=refusals["/status"])
+    async def status() -> Response:
+        """The models, what the service was told to do, and the counters of `/metrics`; the page at `/` shows it."""
+        return _json(to_json(overview(service)))
+
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
         scorer = service.slot.current.scorer
@@ -139,7 +139,11 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
+        return HTMLResponse(pages["page"], headers={"Content-Security-Policy": POLICY})
+
+    @app.get("/", include_in_schema=False)
+    async def start() -> Response:
+        return HTMLResponse(pages["overview"], headers={"Content-Security-Policy": POLICY})
 
 
 def _json(content: bytes, *, status: int = 200) -> Response:

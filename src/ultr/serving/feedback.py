@@ -14,6 +14,7 @@ from ultr.arrays import Floats
 from ultr.serving import logs
 from ultr.serving.exploration import Exploration, exchanged
 from ultr.serving.hourly_files import HourlyFiles
+from ultr.serving.interleaving import Contest
 from ultr.serving.journal import Entry, Journal
 from ultr.serving.metrics import Metrics
 from ultr.serving.recent_queries import RecentQueries
@@ -38,35 +39,52 @@ class Feedback:
         self._journal = Journal(files, self._told)
 
     def show(
-        self, query: Query, order: list[int], scores: Floats, *, policy: str
+        self,
+        query: Query,
+        order: list[int],
+        scores: Floats,
+        *,
+        policy: str,
+        query_id: str,
+        contest: Contest | None = None,
     ) -> tuple[ShownList | None, list[int]]:
-        """A list as it is shown, explored or not, and its order; None for one that cannot be learned from."""
+        """A list as it is shown, explored, interleaved or as it is, and its order; None if it cannot be learned from.
+
+        `query_id` is the id that it has unless another list has it.
+        """
         size = min(self.shown if query.shown is None else query.shown, len(order))
         names = [query.candidates[index].id for index in order[:size]]
         if missing := _missing(query, names):
             self._leave_out(missing)
             return None, order
         at = datetime.now(UTC)
-        query_id = str(uuid4()) if query.id is None else str(query.id)
         while True:
-            pair = self.exploration.drawn(size, query_id=query_id, secret=self._secret)
-            base_ranks = exchanged(list(range(size)), pair)
-            documents = tuple(str(names[rank]) for rank in base_ranks)
+            draft = None if contest is None else contest.draft(order, size=size, query_id=query_id)
+            if draft is None:
+                pair = self.exploration.drawn(size, query_id=query_id, secret=self._secret)
+                base_ranks = exchanged(list(range(size)), pair)
+            else:
+                base_ranks = [pick.rank for pick in draft.picks]
+            documents = tuple(str(query.candidates[order[rank]].id) for rank in base_ranks)
             if self._recent.claim(query_id, documents, at):
                 break
             # The client has used this id for another list, whose events must stay apart.
             query_id = str(uuid4())
-        order = exchanged(order, pair)
+        moved = set(base_ranks)
+        rest = [index for rank, index in enumerate(order) if rank not in moved]
+        order = [*(order[rank] for rank in base_ranks), *rest]
         shown = ShownList(
             query_id=query_id,
             user_query=str(query.user_query),
             at=at,
             policy=policy,
-            exploration=self.exploration,
+            exploration=self.exploration if draft is None else Exploration(),
             candidates=len(order),
             documents=documents,
             scores=tuple(scores[order[:size]].tolist()),
             base_ranks=tuple(base_ranks),
+            client_id=None if query.client_id is None else str(query.client_id),
+            draft=draft,
         )
         return shown, order
 
@@ -78,6 +96,7 @@ class Feedback:
             elif self._journal.put(shown):
                 self._recent.keep(shown.query_id)
                 self._metrics.explored.inc(shown.is_explored)
+                self._metrics.interleaved.labels("shown").inc(shown.draft is not None)
 
     def take(self, events: Iterable[UserEvent]) -> EventsAnswer:
         """Write down what users did, and tell how it fits what was shown."""

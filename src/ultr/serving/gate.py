@@ -17,10 +17,10 @@ from ultr.serving import logs
 from ultr.serving.refusal import Refusal
 from ultr.serving.service import Service
 
-OPEN = ("/health", "/ready", "/docs")
-"""Routes that need no token: probes, and a page that knows nothing until it is given one."""
-ROUTES = ("/rank", "/events", "/model", "/health", "/ready", "/metrics", "/docs", "/openapi.json")
-_QUIET = ("/health", "/ready", "/metrics")
+OPEN = ("/health", "/ready", "/docs", "/")
+"""Routes that need no token: probes, and pages that know nothing until they are given one."""
+ROUTES = ("/rank", "/events", "/model", "/health", "/ready", "/metrics", "/status", "/docs", "/openapi.json", "/")
+_QUIET = ("/health", "/ready", "/metrics", "/status")
 _LINGER_SECONDS = 1.0
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from ultr.serving.model_slot import Loaded
 from ultr.serving.recent_queries import JOINED
 
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+MOVES = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+DRIFTS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -43,6 +48,7 @@ class Metrics:
         self.events = Counter("ultr_events", said, ["result"], registry=registry)
         said = "Events that were not logged because of the queue or the disk."
         self.events_lost = Counter("ultr_events_lost", said, ["reason"], registry=registry)
+        self._add_rivals(registry)
         for joined in JOINED:
             self.events.labels(joined)
         for reason in ("queue", "disk"):
@@ -54,10 +60,39 @@ class Metrics:
         for result in ("new", "same", "failed"):
             self.reloads.labels(result)
 
+    def _add_rivals(self, registry: CollectorRegistry) -> None:
+        """What a second model does, interleaved with the first or in its shadow."""
+        said = "Queries drawn for interleaving: shown, or in the old order because of the second model."
+        self.interleaved = Counter("ultr_interleaved_queries", said, ["result"], registry=registry)
+        for result in ("shown", "slow", "failed", "resting", "same_model", "other_features"):
+            self.interleaved.labels(result)
+        said = "Queries for the model in the shadow: compared, or not for this reason."
+        self.shadowed = Counter("ultr_shadow_queries", said, ["result"], registry=registry)
+        for result in ("compared", "dropped", "failed", "same_model", "other_features"):
+            self.shadowed.labels(result)
+        said = "Share of the first ten candidates that are the first ten of the model in the shadow."
+        self.shadow_overlap = Histogram("ultr_shadow_overlap", said, buckets=SHARES, registry=registry)
+        said = "Compared queries in which the model in the shadow has another candidate first."
+        self.shadow_first = Counter("ultr_shadow_first_changed", said, registry=registry)
+        said = "Ranks by which a candidate among the first ten moves in the shadow, at most."
+        self.shadow_move = Histogram("ultr_shadow_largest_move", said, buckets=MOVES, registry=registry)
+        said = "Mean difference of the scores of a query in units of their standard deviation."
+        self.shadow_drift = Histogram("ultr_shadow_score_drift", said, buckets=DRIFTS, registry=registry)
+        said = "Attempts to load another second model: new, same or failed."
+        self.rival_reloads = Counter("ultr_rival_reloads", said, ["role", "result"], registry=registry)
+        name, said = "ultr_rival_loaded_timestamp_seconds", "When the second model was loaded."
+        self.rival = Gauge(name, said, ["role", "digest", "method"], registry=registry)
+
     def show_model(self, loaded: Loaded) -> None:
         """Name the model that answers now."""
         self.model.clear()
         self.model.labels(loaded.scorer.digest, loaded.scorer.card.method).set(loaded.since.timestamp())
+
+    def show_rivals(self, rivals: Mapping[str, Loaded]) -> None:
+        """Name the second models by what they are for."""
+        self.rival.clear()
+        for role, loaded in rivals.items():
+            self.rival.labels(role, loaded.scorer.digest, loaded.scorer.card.method).set(loaded.since.timestamp())
 
     def text(self) -> bytes:
         """All of them in the format that Prometheus reads."""

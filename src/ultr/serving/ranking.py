@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 from pydantic_core import to_json
@@ -15,11 +16,13 @@ from ultr.scoring import Scorer
 from ultr.serving.explaining import explained, outside
 from ultr.serving.features import FeatureRules, Missing, refusal
 from ultr.serving.feedback import Feedback
+from ultr.serving.interleaving import Interleaving
 from ultr.serving.limits import RequestLimits
 from ultr.serving.parsing import parse
 from ultr.serving.parts import check_parts
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import Query, RankRequest, Where
+from ultr.serving.shadow import Shadow
 from ultr.serving.shown import ShownList
 
 if TYPE_CHECKING:
@@ -49,6 +52,8 @@ def rank(
     missing: Missing = "as-trained",
     explain: bool = False,
     feedback: Feedback | None = None,
+    interleaving: Interleaving | None = None,
+    shadow: Shadow | None = None,
     run: RunOptions | None = None,
 ) -> RankResponse:
     """The answer to a request; one that cannot be answered is a `Refusal`. `run.terminate = True` ends the scoring."""
@@ -64,15 +69,21 @@ def rank(
     scores = scorer.score(features, offsets, run=run)
     _check_scores(scores, queries, offsets)
     how, reasons = explained(scorer, features, offsets) if explain else ("", {})
+    query_ids = [str(uuid4()) if query.id is None else str(query.id) for query in queries] if feedback else []
+    contests = interleaving.contests(queries, query_ids, features, offsets, scorer) if interleaving else {}
+    if shadow is not None:
+        shadow.put(scorer, features, offsets, scores)
     answers: list[dict[str, Any]] = []
     lists: list[ShownList] = []
-    for query, start, end in zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False):
+    for number, (query, start, end) in enumerate(zip(queries, offsets.tolist(), offsets[1:].tolist(), strict=False)):
         own = scores[start:end]
         # Ties keep the order in which they were sent.
         order: list[int] = np.argsort(-own, kind="stable").tolist()
         query_id = None
         if feedback is not None:
-            shown, order = feedback.show(query, order, own, policy=scorer.digest)
+            shown, order = feedback.show(
+                query, order, own, policy=scorer.digest, query_id=query_ids[number], contest=contests.get(number)
+            )
             if shown is not None:
                 lists.append(shown)
                 query_id = shown.query_id
@@ -115,7 +126,7 @@ def _check_keys(body: bytes, queries: Sequence[Query], rules: FeatureRules) -> N
     keys = 1
     for query in queries:
         keys += len(query.model_fields_set)
-        texts += [str(query.id), query.user_query or ""]
+        texts += [str(query.id), str(query.client_id), query.user_query or ""]
         for candidate in query.candidates:
             keys += len(candidate.model_fields_set)
             texts.append(str(candidate.id))

@@ -52,6 +52,9 @@ class Query(Message):
     user_query: Annotated[StrictStr, Field(min_length=1, max_length=1_000)] | None = Field(
         default=None, description="What the user typed; without it the list is not logged."
     )
+    client_id: Id | None = Field(
+        default=None, description="The user or browser, without a name; it is logged, so that each can count once."
+    )
     shown: Annotated[int, Field(strict=True, ge=1), BeforeValidator(_whole)] | None = Field(
         default=None, description="How many of the best the user gets to see; by default as the service was started."
     )
@@ -119,7 +122,8 @@ class RankedQuery(Message):
         default=None, description="What events refer to: the id as sent, or a new one. Left out if it is not logged."
     )
     ranking: list[Ranked] = Field(
-        description="The best first, but for a pair that exploration exchanged; ties in the order they were sent."
+        description="The best first, but for a pair that exploration exchanged, or as two models have interleaved it; "
+        "ties in the order they were sent."
     )
 
 
@@ -147,6 +151,28 @@ class StatusAnswer(Message):
     """Status of the service."""
 
     status: Literal["alive", "ready"]
+
+
+class LoadedModel(Message):
+    """A model that was loaded."""
+
+    digest: str
+    method: str
+    loaded: str = Field(description="When, in UTC.")
+
+
+class Overview(Message):
+    """What the service does now."""
+
+    model: LoadedModel = Field(description="The one that answers.")
+    features: int
+    ranges: bool = Field(description="The file says which values training had.")
+    ready: bool = Field(description="Requests may be sent.")
+    logs: bool = Field(description="Shown lists and events are logged.")
+    explore: bool = Field(description="Shown lists are explored.")
+    share: float = Field(description="The share of queries that are interleaved.")
+    rivals: dict[str, LoadedModel] = Field(description="Second models: `interleave` and `shadow`.")
+    numbers: dict[str, float] = Field(description="What `/metrics` counts, without buckets.")
 
 
 class Where(Message):

@@ -15,11 +15,14 @@ from ultr.scoring import Scorer
 from ultr.serving import logs
 from ultr.serving.body import Bodies
 from ultr.serving.feedback import Feedback
+from ultr.serving.interleaving import Interleaving
 from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.ranking import RankResponse, rank
 from ultr.serving.refusal import try_later
+from ultr.serving.rival import Rival, check_fit
 from ultr.serving.settings import ServiceSettings
+from ultr.serving.shadow import Shadow
 
 _RELOAD_SECONDS = 60.0
 _CLOSE_SECONDS = 1.0
@@ -36,6 +39,14 @@ class Service:
         self.closing = False
         """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
+        files = {"interleave": settings.interleave, "shadow": settings.shadow}
+        self.rivals = {
+            role: Rival(path, slot.current.scorer, seconds=slot.seconds)
+            for role, path in files.items()
+            if path is not None
+        }
+        """Second models by what they are for."""
+        self._show_rivals()
         self.feedback: Feedback | None = None
         """The log of what was shown, if it is to be kept."""
         if settings.log_to is not None:
@@ -47,6 +58,16 @@ class Service:
                 exploration=settings.explore,
                 metrics=self.metrics,
             )
+        self.interleaving: Interleaving | None = None
+        if (rival := self.rivals.get("interleave")) is not None:
+            self.interleaving = Interleaving(
+                rival,
+                share=settings.interleaved_share,
+                metrics=self.metrics,
+                threads=settings.cores,
+                seconds=settings.interleave_seconds,
+            )
+        self.shadow = Shadow(rival, self.metrics) if (rival := self.rivals.get("shadow")) is not None else None
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._begun: set[Future[Any]] = set()
@@ -74,6 +95,8 @@ class Service:
             missing=self.settings.missing,
             explain=explain,
             feedback=self.feedback,
+            interleaving=self.interleaving,
+            shadow=self.shadow,
             run=run,
         )
         # The place is free when the thread is, even if nobody waits for it any more.
@@ -95,42 +118,60 @@ class Service:
         work.add_done_callback(futures.discard)
 
     async def reload(self) -> None:
-        """Put in the model that the file holds now; if it cannot serve, keep the old one and say so."""
-        old = self.slot.current.scorer
+        """Put in the models that the files hold now; for one that cannot serve, keep the old one and say so."""
+        await self._reload(self.slot)
+        for role, rival in self.rivals.items():
+            await self._reload(rival.slot, role)
+
+    async def _reload(self, slot: ModelSlot, role: str | None = None) -> None:
+        old = slot.current.scorer
+        named: dict[str, Any] = {} if role is None else {"role": role}
         try:
-            result: str = self.slot.put(await self._load())
+            new = await self._load(slot)
+            if role is not None:
+                check_fit(self.slot.current.scorer, new)
+            result: str = slot.put(new)
         except Exception as error:
             result = "failed"
             why: dict[str, Any] = {"problem": str(error)} if isinstance(error, ModelFileError) else {"error": error}
-            logs.write("reload failed", level=logging.ERROR, digest=old.digest, **why)
+            logs.write("reload failed", level=logging.ERROR, digest=old.digest, **named, **why)
         else:
             self.metrics.show_model(self.slot.current)
-            new = self.slot.current.scorer
+            self._show_rivals()
             names = new.card.feature_names
             same = names == old.card.feature_names
             other: dict[str, Any] = {} if same else {"other_features": True, "feature_names": names}
-            logs.write("reloaded", result=result, digest=new.digest, **other)
-        self.metrics.reloads.labels(result).inc()
+            logs.write("reloaded", result=result, digest=new.digest, **named, **other)
+        counter = self.metrics.reloads if role is None else self.metrics.rival_reloads
+        counter.labels(**named, result=result).inc()
 
-    async def _load(self) -> Scorer:
-        work = self._loader.submit(self.slot.read)
+    def _show_rivals(self) -> None:
+        self.metrics.show_rivals({role: rival.slot.current for role, rival in self.rivals.items()})
+
+    async def _load(self, slot: ModelSlot) -> Scorer:
+        work = self._loader.submit(slot.read)
         self._keep(self._begun, work)
         try:
             async with asyncio.timeout(_RELOAD_SECONDS):
                 return await asyncio.wrap_future(work)
         except TimeoutError:
-            raise ModelFileError(f"{self.slot.path} was not loaded within {_RELOAD_SECONDS:g} seconds") from None
+            raise ModelFileError(f"{slot.path} was not loaded within {_RELOAD_SECONDS:g} seconds") from None
 
     async def watch(self) -> None:
-        """Reload whenever the file has changed, for ever."""
+        """Reload whenever a file has changed, for ever."""
         while True:
             await asyncio.sleep(self.settings.watch_seconds)
             if self.slot.has_changed():
+                # A second model that did not fit before may fit the new one.
                 await self.reload()
+            for role, rival in self.rivals.items():
+                if rival.slot.has_changed():
+                    await self._reload(rival.slot, role)
 
     def close(self) -> bool:
         """Let go of the threads; False if some do not end."""
         for pool in (self._pool, self._loader):
             pool.shutdown(wait=False, cancel_futures=True)
         have_ended = not wait(list(self._begun), timeout=_CLOSE_SECONDS).not_done
-        return (self.feedback is None or self.feedback.close()) and have_ended
+        parts = (self.interleaving, self.shadow, self.feedback)
+        return all([have_ended, *(part.close() for part in parts if part is not None)])

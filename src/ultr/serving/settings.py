@@ -56,6 +56,14 @@ class ServiceSettings:
     """Documents that a page shows, for queries that do not say."""
     explore: Exploration = field(default_factory=Exploration)
     """The random changes of shown lists."""
+    interleave: Path | None = None
+    """File of a new model whose order is interleaved with that of the one that answers."""
+    interleaved_share: float = 0.05
+    """The share of queries in which it is."""
+    interleave_seconds: float = 0.05
+    """Time for the new model to score the queries of a request, beyond which they are shown in the old order."""
+    shadow: Path | None = None
+    """File of a model that scores what is asked without being shown."""
     limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:
@@ -74,6 +82,10 @@ class ServiceSettings:
         checks.integer("shown", self.shown, at_least=1)
         if self.explore.active and self.log_to is None:
             raise OptionError("--explore needs --log-to FOLDER: what is explored must be logged to be of use")
+        if self.interleave is not None and self.log_to is None:
+            raise OptionError("--interleave needs --log-to FOLDER: nobody wins unless clicks are logged")
+        checks.share("share", self.interleaved_share)
+        checks.positive("interleave_seconds", self.interleave_seconds)
         token = self.token
         if token is not None and (
             len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pydantic_core import to_json
 
 from ultr.serving.exploration import Exploration
+from ultr.serving.team_draft import Draft
 
 IMPRESSION = "impression"
 _APPLICATION = "ultr"
@@ -31,25 +32,32 @@ class ShownList:
     scores: tuple[float, ...]
     base_ranks: tuple[int, ...]
     """The rank of each document before exploration, from 0."""
+    client_id: str | None = None
+    """The user or browser, if the query names it."""
+    draft: Draft | None = None
+    """How two rankers have made the list, if they have."""
 
     @property
     def is_explored(self) -> bool:
         """True if a pair was exchanged."""
-        return any(rank != base for rank, base in enumerate(self.base_ranks))
+        return self.draft is None and any(rank != base for rank, base in enumerate(self.base_ranks))
 
     def query_line(self) -> bytes:
         """Its line of `ubi_queries`."""
-        ultr = {
+        ultr: dict[str, object] = {
             "policy": self.policy,
             "explore": self.exploration.kind,
             "epsilon": self.exploration.epsilon,
             "shown": len(self.documents),
             "candidates": self.candidates,
         }
+        if self.draft is not None:
+            ultr |= self.draft.of_query()
         return _line(
             {
                 "application": _APPLICATION,
                 "query_id": self.query_id,
+                **({} if self.client_id is None else {"client_id": self.client_id}),
                 "user_query": self.user_query,
                 "timestamp": _written(self.at),
                 "query_response_hit_ids": self.documents,
@@ -59,10 +67,10 @@ class ShownList:
 
     def event_lines(self) -> Iterator[bytes]:
         """Its impressions, lines of `ubi_events`: ordinals count from 1, and so does `base_rank`."""
-        propensities = self.exploration.propensities(self.base_ranks)
-        placed = zip(self.documents, self.scores, self.base_ranks, propensities, strict=True)
-        for rank, (name, score, base, propensity) in enumerate(placed):
-            ultr = {"propensity": propensity, "score": score, "base_rank": base + 1}
+        explored = self.exploration.propensities(self.base_ranks) if self.draft is None else []
+        for rank, (name, score, base) in enumerate(zip(self.documents, self.scores, self.base_ranks, strict=True)):
+            ultr: dict[str, object] = {"score": score, "base_rank": base + 1}
+            ultr |= {"propensity": explored[rank]} if self.draft is None else self.draft.of_place(rank)
             yield _event(self.query_id, name, IMPRESSION, self.at, rank=rank, ultr=ultr)
 
 
@@ -84,7 +92,7 @@ class Action:
 
 
 def _event(
-    query_id: str, document: str, name: str, at: datetime, *, rank: int | None, ultr: dict[str, float] | None = None
+    query_id: str, document: str, name: str, at: datetime, *, rank: int | None, ultr: dict[str, object] | None = None
 ) -> bytes:
     attributes: dict[str, object] = {"object": {"object_id": document}}
     if rank is not None:

@@ -61,6 +61,7 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
         "/health": everywhere,
         "/ready": ready | everywhere,
         "/metrics": protected | everywhere,
+        "/status": protected | everywhere,
     }
     return {
         route: {status: {"model": Problem, "description": text} for status, text in sorted(texts.items())}
@@ -94,7 +95,7 @@ def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> di
         operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
     if settings.token is not None:
         spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        for path in ("/rank", "/events", "/model", "/metrics"):
+        for path in ("/rank", "/events", "/model", "/metrics", "/status"):
             for each in spec["paths"][path].values():
                 each["security"] = [{"token": []}]
     return spec

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from ultr.errors import DataError
+from ultr.metrics.always_valid import PRIOR, contests_needed, log_e_value, mean_interval, share_interval
+
+
+def chance_ever_outside(share: float, *, contests: int, level: float, prior: float) -> float:
+    """The exact probability that the interval ever misses the share: a walk over wins and losses, summed up.
+
+    >>> chance_ever_outside(0.5, contests=1, level=0.95, prior=1.0)
+    0.0
+    """
+    alive, missed = np.array([1.0]), 0.0
+    for count in range(1, contests + 1):
+        alive = np.concatenate([alive * (1 - share), [0.0]]) + np.concatenate([[0.0], alive * share])
+        for wins in range(count + 1):
+            if alive[wins] and log_e_value(wins, count - wins, share=share, prior=prior) >= -math.log(1 - level):
+                missed += float(alive[wins])
+                alive[wins] = 0.0
+    return missed
+
+
+@pytest.mark.parametrize("prior", [1.0, 10.0, PRIOR])
+@pytest.mark.parametrize("share", [0.5, 0.3, 0.9])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_truth_is_ever_missed_as_seldom_as_promised(prior: float, share: float, level: float) -> None:
+    missed = chance_ever_outside(share, contests=200, level=level, prior=prior)
+    assert 0 < missed <= 1 - level
+
+
+def test_the_evidence_is_a_martingale_over_all_sequences() -> None:
+    for share in (0.5, 0.2):
+        total = 0.0
+        for sequence in product([0, 1], repeat=10):
+            wins = sum(sequence)
+            total += share**wins * (1 - share) ** (10 - wins) * math.exp(log_e_value(wins, 10 - wins, share=share))
+        assert total == pytest.approx(1)
+
+
+def test_the_evidence_is_the_integral_over_the_mixture() -> None:
+    grid = (np.arange(200_000) + 0.5) / 200_000
+    density = (grid * (1 - grid)) ** (PRIOR - 1)
+    likelihoods = (grid / 0.4) ** 30 * ((1 - grid) / 0.6) ** 20
+    expected = (density * likelihoods).sum() / density.sum()
+    assert math.exp(log_e_value(30, 20, share=0.4)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 5), (7, 0), (600, 400), (51_000, 49_000)])
+def test_the_ends_of_an_interval_are_where_the_evidence_is_enough(wins: int, losses: int) -> None:
+    found = share_interval(wins, losses)
+    assert found.low <= wins / (wins + losses) <= found.high
+    for end, inward in ((found.low, 1e-9), (found.high, -1e-9)):
+        if 0 < end < 1:
+            assert log_e_value(wins, losses, share=end) == pytest.approx(math.log(20), abs=1e-6)
+            assert log_e_value(wins, losses, share=end + inward) < math.log(20)
+    mirrored = share_interval(losses, wins)
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high))
+
+
+def test_the_contests_needed_are_the_first_that_are_enough() -> None:
+    for share in (0.7, 0.55, 0.45, 0.02):
+        needed = contests_needed(share)
+        assert log_e_value(share * needed, (1 - share) * needed) >= math.log(20)
+        assert log_e_value(share * (needed - 1), (1 - share) * (needed - 1)) < math.log(20)
+    assert math.isinf(contests_needed(0.5))
+
+
+def test_an_interval_of_nothing_is_refused() -> None:
+    with pytest.raises(DataError, match="at least one contest"):
+        share_interval(0, 0)
+
+
+def test_means_are_ever_missed_as_seldom_as_promised() -> None:
+    """Values such as clicks won in a list, mostly 0; looked at every 100 of them."""
+    random = np.random.default_rng(0)
+    values = random.choice([-1.0, 0.0, 1.0, 2.0], p=[0.12, 0.76, 0.1, 0.02], size=(1_000, 3_000))
+    looks = np.arange(100, 3_001, 100)
+    sums, squares = values.cumsum(1)[:, looks - 1], (values**2).cumsum(1)[:, looks - 1]
+    means, missed = sums / looks, np.zeros(1_000, dtype=bool)
+    truth = -0.12 + 0.1 + 0.04
+    for row, column in product(range(1_000), range(len(looks))):
+        count = int(looks[column])
+        variance = (squares[row, column] - count * means[row, column] ** 2) / (count - 1)
+        found = mean_interval(count, means[row, column], variance)
+        missed[row] |= not found.low <= truth <= found.high
+    assert missed.mean() <= 0.05
+
+
+def test_a_mean_of_one_value_has_no_interval() -> None:
+    assert math.isnan(mean_interval(1, 0.5, 0.0).low)
