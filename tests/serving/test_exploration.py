@@ -9,7 +9,7 @@ import pytest
 
 from ultr.data.exploration_plan import ExplorationPlan, PlannedPair
 from ultr.errors import OptionError
-from ultr.serving.exploration import SWAPS, Exchange, Exploration, exchanged, of_plan, parse_exploration
+from ultr.serving.exploration import SWAPS, Exploration, RankExchange, exchanged, of_plan, parse_exploration
 
 
 def _propensity(base: int, rank: int, *, shown: int, exploration: Exploration) -> float:
@@ -48,7 +48,7 @@ def test_propensities_are_the_frequencies_of_what_is_shown() -> None:
 
 
 def test_a_query_is_explored_alike_with_the_same_secret_and_not_with_another() -> None:
-    def pairs(secret: bytes) -> list[Exchange | None]:
+    def pairs(secret: bytes) -> list[RankExchange | None]:
         return [Exploration(SWAPS, 0.5).drawn(10, query_id=str(number), secret=secret) for number in range(400)]
 
     assert pairs(b"one") == pairs(b"one")
@@ -99,7 +99,7 @@ def test_a_plan_exchanges_its_pairs_with_their_probabilities_where_both_are_show
     outcomes = [(1 - sum(wanted.values()), ranks)]
     for (first, second), chance in wanted.items():
         if chance:
-            outcomes.append((chance, exchanged(ranks, Exchange(first, second, chance))))
+            outcomes.append((chance, exchanged(ranks, RankExchange(first, second, chance))))
     for _, order in outcomes:
         expected = [sum(chance for chance, other in outcomes if other[rank] == order[rank]) for rank in ranks]
         assert exploration.propensities(order) == pytest.approx(expected)

@@ -20,11 +20,11 @@ MOST_PAIRS = 1_000
 _Position = Annotated[int, Field(ge=1, le=MOST_POSITIONS)]
 
 
-class _Strict(BaseModel):
+class _PlanModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class PlannedPair(_Strict):
+class PlannedPair(_PlanModel):
     """Two positions whose documents are to change places on some pages."""
 
     first: _Position
@@ -41,7 +41,7 @@ class PlannedPair(_Strict):
         return self.second - self.first
 
 
-class ExplorationPlan(_Strict):
+class ExplorationPlan(_PlanModel):
     """The pairs to exchange, at most one of them on a page."""
 
     format: Literal["ultr exploration plan 1"] = "ultr exploration plan 1"

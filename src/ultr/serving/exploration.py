@@ -18,7 +18,7 @@ _BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RankExchange:
     """Two ranks, from 0, whose documents change places with a probability."""
 
     first: int
@@ -34,7 +34,7 @@ class Exploration:
     """Name in the log."""
     epsilon: float = 0.0
     """The probability that a pair is exchanged, on a page that shows all ranks."""
-    pairs: tuple[Exchange, ...] = ()
+    pairs: tuple[RankExchange, ...] = ()
     """Pairs of a plan, which are exchanged on pages that show both; without them, adjacent ones are, all alike."""
 
     @property
@@ -42,13 +42,13 @@ class Exploration:
         """True if lists are changed at all."""
         return self.epsilon > 0
 
-    def exchanges(self, shown: int) -> tuple[Exchange, ...]:
+    def exchanges(self, shown: int) -> tuple[RankExchange, ...]:
         """The pairs of a list of so many documents."""
         if not self.active or shown < 2:
             return ()
         if self.pairs:
             return tuple(pair for pair in self.pairs if pair.second < shown)
-        return tuple(Exchange(rank, rank + 1, self.epsilon / (shown - 1)) for rank in range(shown - 1))
+        return tuple(RankExchange(rank, rank + 1, self.epsilon / (shown - 1)) for rank in range(shown - 1))
 
     def in_words(self) -> str:
         """What is done to lists, in a sentence."""
@@ -60,7 +60,7 @@ class Exploration:
         pairs = ", ".join(f"{pair.first + 1} and {pair.second + 1} in {pair.probability:.2%}" for pair in self.pairs)
         return f"positions are exchanged: {pairs} of the lists; no document is shown more than {lost} ranks lower"
 
-    def drawn(self, shown: int, *, query_id: str, secret: bytes) -> Exchange | None:
+    def drawn(self, shown: int, *, query_id: str, secret: bytes) -> RankExchange | None:
         """The pair to exchange; None for none.
 
         The same query id and secret give the same pair again, and without the secret it cannot be foreseen.
@@ -89,16 +89,16 @@ class Exploration:
 
 
 @lru_cache(maxsize=32)
-def _table(exploration: Exploration, shown: int) -> tuple[tuple[Exchange, ...], tuple[float, ...]]:
+def _table(exploration: Exploration, shown: int) -> tuple[tuple[RankExchange, ...], tuple[float, ...]]:
     """The exchanges of a list, and where the part of each in the numbers from 0 to 1 ends."""
     exchanges = exploration.exchanges(shown)
     return exchanges, tuple(accumulate(each.probability for each in exchanges))
 
 
-def exchanged(ranks: list[int], pair: Exchange | None) -> list[int]:
+def exchanged(ranks: list[int], pair: RankExchange | None) -> list[int]:
     """The list with a pair exchanged.
 
-    >>> exchanged([0, 1, 2, 3], Exchange(1, 2, 0.1))
+    >>> exchanged([0, 1, 2, 3], RankExchange(1, 2, 0.1))
     [0, 2, 1, 3]
     """
     if pair is None:
@@ -135,5 +135,5 @@ def of_plan(plan: ExplorationPlan) -> Exploration:
     """The exploration that a plan asks for; none if it asks for nothing."""
     if not plan.pairs:
         return Exploration()
-    pairs = tuple(Exchange(pair.first - 1, pair.second - 1, pair.probability) for pair in plan.pairs)
+    pairs = tuple(RankExchange(pair.first - 1, pair.second - 1, pair.probability) for pair in plan.pairs)
     return Exploration(PLAN, plan.epsilon, pairs)
