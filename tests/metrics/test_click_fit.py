@@ -71,7 +71,11 @@ def test_what_is_not_a_probability_raises(wrong: float) -> None:
 
 
 def test_counts_that_cannot_be_raise() -> None:
-    half = np.array([0.5])
+    half, halves = np.array([0.5]), np.array([0.5, 0.5])
+    with pytest.raises(DataError, match="more clicks than impressions"):
+        log_likelihoods(halves, np.array([2, 1]), np.array([1, 1]))
+    with pytest.raises(DataError, match="fewer than no clicks"):
+        log_likelihoods(halves, np.array([-1, 1]), np.array([1, 1]))
     with pytest.raises(DataError, match="more clicks than impressions"):
         log_likelihoods(half, np.array([2]), np.array([1]))
     with pytest.raises(DataError, match="fewer than no clicks"):
@@ -103,3 +107,19 @@ def test_log_probabilities_and_clicks_that_cannot_be_raise() -> None:
         list_log_likelihood(np.array([-1.0]), np.array([0]))
     with pytest.raises(DataError, match="do not fit clicks"):
         list_log_likelihood(np.array([-1.0]), np.array([1, 1]))
+
+
+def test_a_log_softmax_may_be_rounded_above_0_by_a_ten_thousandth() -> None:
+    assert list_log_likelihood(np.array([0.99e-4]), np.array([1])) == pytest.approx(0.99e-4)
+    with pytest.raises(DataError, match="log-probabilities must be numbers of at most 0"):
+        list_log_likelihood(np.array([1.01e-4]), np.array([1]))
+
+
+def test_negative_clicks_are_refused_in_lists() -> None:
+    with pytest.raises(DataError, match="no negative counts"):
+        list_log_likelihood(np.array([-1.0, -1.0]), np.array([-1, 2]))
+
+
+def test_a_document_may_be_clicked_every_time_or_never() -> None:
+    found = log_likelihoods(np.array([0.5, 0.5]), np.array([3, 0]), np.array([3, 0]))
+    assert found.tolist() == pytest.approx([3 * log(0.5), 0.0])

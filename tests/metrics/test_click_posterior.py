@@ -74,6 +74,10 @@ def test_without_clicks_the_prior_stays_and_with_many_the_rate_is_their_own() ->
 def test_numbers_that_are_no_rates_or_counts_are_refused() -> None:
     with pytest.raises(DataError, match="prior rates must be above 0"):
         click_posterior(*arrays(0.0, 1, 1), 1.0)
+    for wrong in range(3):
+        prior, clicks, exposure = (np.array([0.5, -1.0 if place == wrong else 0.5]) for place in range(3))
+        with pytest.raises(DataError, match="prior rates must be above 0, clicks and exposures at least 0"):
+            log_marginal(prior, clicks, exposure, 1.0)
     with pytest.raises(DataError, match="1 prior rates, but 2 clicks"):
         click_posterior(np.ones(1), np.ones(2), np.ones(2), 1.0)
     with pytest.raises(OptionError, match="the strength of a prior must be"):

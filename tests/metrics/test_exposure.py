@@ -36,5 +36,17 @@ def test_the_way_back_is_the_same_way(before: Doubles, after: Doubles) -> None:
 def test_documents_without_exposure_and_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DataError, match="an exposure above 0 in both orders"):
         exposure_shift(np.array([0.0, 1.0]), np.ones(2))
+    with pytest.raises(DataError, match="an exposure above 0 in both orders"):
+        exposure_shift(np.ones(2), np.array([1.0, 0.0]))
     with pytest.raises(DataError, match="2 exposures before, but 3 after"):
         exposure_shift(np.ones(2), np.ones(3))
+
+
+def test_no_document_is_no_shift() -> None:
+    assert exposure_shift(np.empty(0), np.empty(0)) == ExposureShift(1.0, 1.0, 1.0)
+
+
+def test_the_median_is_reached_at_half_of_the_weight() -> None:
+    before, after = np.ones(3), np.array([1.0, 2.0, 4.0])
+    for weights, median in (([1.0, 1.0, 1.0], 2.0), ([2.0, 1.0, 1.0], 1.0), ([1.9, 1.0, 1.0], 2.0)):
+        assert exposure_shift(before, after, np.array(weights)).median == median

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ultr.errors import DataError
-from ultr.metrics import list_log_likelihood, list_log_likelihoods, paired_lead, smallest_not_beaten
+from ultr.metrics import Lead, list_log_likelihood, list_log_likelihoods, paired_lead, smallest_not_beaten
 
 
 def test_the_error_of_a_lead_is_the_spread_of_leads_over_fresh_queries() -> None:
@@ -67,3 +67,14 @@ def test_likelihoods_in_lists_add_up_to_their_mean_and_stay_finite() -> None:
     assert np.isfinite(list_log_likelihoods(np.zeros(3), clicks)).all()
     with pytest.raises(DataError, match="do not fit clicks"):
         list_log_likelihoods(shares[:2], clicks)
+
+
+@pytest.mark.parametrize(("mean", "beyond"), [(1.64, False), (1.6401, True), (-5.0, False)])
+def test_a_lead_is_beyond_noise_above_1_64_standard_errors(mean: float, beyond: bool) -> None:  # noqa: FBT001
+    assert Lead(mean, 1.0).beyond_noise is beyond
+
+
+def test_two_queries_are_enough_for_a_lead() -> None:
+    lead = paired_lead(np.array([3.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 3.0]))
+    # r = 2 / 4, rests 3 - 0.5 and -1 - 1.5; 2 / 1 times their squares over 4 squared.
+    assert (lead.mean, lead.error) == pytest.approx((0.5, np.sqrt(2 * (2.5**2 + 2.5**2) / 16)))

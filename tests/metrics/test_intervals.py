@@ -14,6 +14,7 @@ from ultr.errors import DataError, OptionError
 from ultr.metrics import intervals
 from ultr.metrics.intervals import bootstrap_interval, bootstrap_ratio, paired_test
 from ultr.metrics.student import student_quantile
+from ultr.seeding import generator
 
 
 def normal_sample(seed: int, size: int, mean: float = 0.0) -> Doubles:
@@ -194,3 +195,51 @@ def test_queries_without_a_size_are_left_out_of_a_ratio() -> None:
 def test_a_ratio_over_nothing_is_refused(denominators: Doubles) -> None:
     with pytest.raises(DataError, match=r"denominators of a ratio|the same queries twice"):
         bootstrap_ratio(np.ones(2), denominators)
+
+
+def test_by_default_ten_thousand_signs_are_drawn() -> None:
+    assert paired_test(np.full(40, 1.0), np.zeros(40)).p_value == 1 / 10_001
+
+
+@pytest.mark.parametrize("size", [0.0, 3.0])
+def test_a_query_with_a_size_or_a_value_counts(size: float) -> None:
+    """One with neither is left out; of two queries with a size there is an interval, of one there is none."""
+    found = bootstrap_ratio(np.array([1.0, 0.0]), np.array([2.0, size]))
+    assert found.mean == pytest.approx(1 / (2 + size))
+    assert math.isnan(found.low) is (size == 0)
+
+
+def test_an_interval_is_students_where_that_is_the_wider_one() -> None:
+    """Of a ratio by the jackknife: (Q - 1) / Q sum (r_q - mean)^2, r_q the ratio without query q."""
+    values, sizes = np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0])
+    ratios = np.array(
+        [(values.sum() - value) / (sizes.sum() - size) for value, size in zip(values, sizes, strict=True)]
+    )
+    error = np.sqrt(2 / 3 * ((ratios - ratios.mean()) ** 2).sum())
+    found = bootstrap_ratio(values, sizes, samples=1)
+    half = stats.t.ppf(0.975, 2) * error
+    assert min(found.mean - found.low, found.high - found.mean) == pytest.approx(half, rel=1e-3)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_either_end_is_the_wider_of_students_and_the_bootstrap_of_students_t(sign: float) -> None:
+    """One resample after the other, by the formulas; values are skewed, so that the ends differ."""
+    random, count = np.random.default_rng(3), 12
+    sizes = random.integers(1, 9, size=count).astype(np.float64)
+    values = sign * random.exponential(size=count) ** 2 * sizes
+    found = bootstrap_ratio(values, sizes, level=0.9, samples=300, seed=5)
+    ratio = values.sum() / sizes.sum()
+
+    def error_of(rests: Doubles, of: Doubles) -> float:
+        return float(np.sqrt(count / (count - 1) * (rests**2).sum()) / of.sum())
+
+    rests, ts = values - ratio * sizes, [0.0]
+    for rows in generator(5, "bootstrap").integers(count, size=(300, count)):
+        off = rests[rows].sum() / sizes[rows].sum()
+        ts.append(off / error_of(rests[rows] - off * sizes[rows], sizes[rows]))
+    low, high = error_of(rests, sizes) * np.quantile(ts, [0.05, 0.95])
+    without = [(values.sum() - value) / (sizes.sum() - size) for value, size in zip(values, sizes, strict=True)]
+    student = stats.t.ppf(0.95, count - 1) * np.sqrt((count - 1) / count * ((without - np.mean(without)) ** 2).sum())
+    assert found.low == pytest.approx(ratio - max(student, high), rel=1e-3)
+    assert found.high == pytest.approx(ratio + max(student, -low), rel=1e-3)
+    assert max(high, -low) > 1.1 * student

@@ -37,6 +37,8 @@ def test_a_partial_correlation_is_that_of_the_residuals_of_regressions_on_the_th
 
 def test_nothing_is_left_beside_a_third_that_says_all() -> None:
     assert partial_correlation(0.3, 1.0, 0.3) == 0.0
+    assert partial_correlation(0.5, 1.0, 0.3) == 0.0
+    assert partial_correlation(0.5, 0.3, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("noise", [0.01, 1.0, 30.0])

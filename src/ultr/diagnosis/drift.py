@@ -78,10 +78,12 @@ class Drift:
 
     def section(self) -> Section:
         """The answer on whether the end of the log is like its beginning."""
-        change = self.ratio.mean - 1
+        change, unknown = self.ratio.mean - 1, bool(np.isnan(self.ratio.mean))
         said = (
-            f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at the "
-            f"same positions (ratio {self.ratio.text(', 95 % interval ')})"
+            "the first part has no click at the positions of the last one, so that the two cannot be compared"
+            if unknown
+            else f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at "
+            f"the same positions (ratio {self.ratio.text(', 95 % interval ')})"
         )
         new = (
             f"{self.new_queries:.0%} of its pages have a query that the log did not have before"
@@ -90,13 +92,14 @@ class Drift:
         )
         many = self.queries_repeat and self.new_queries > MANY_NEW
         advice = [
+            "check that clicks were logged from the start, or leave the time before out" if unknown else "",
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",
         ]
         return Section(
             name=NAME,
             title=QUESTION,
-            verdict=Verdict.CAREFUL if self.changed or many else Verdict.GOOD,
+            verdict=Verdict.CAREFUL if self.changed or many or unknown else Verdict.GOOD,
             answer=sentences([said, new]),
             advice=sentences(advice),
             numbers={
@@ -130,8 +133,11 @@ def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:
     """Clicks of the late lists over those to be expected by the early ones' rates, from tables [groups, positions]."""
     once = np.ones((1, times.shape[1]))
     ratios = [_expected_ratio(*(drawn @ table for table in (*early, *late))) for drawn in (once, times)]
+    mean = float(ratios[0][0])
+    if np.isnan(mean):
+        return Interval(mean, mean, mean)
     low, high = percentiles(ratios[1], 0.95, times.shape[1])
-    return Interval(float(ratios[0][0]), float(low), float(high))
+    return Interval(mean, float(low), float(high))
 
 
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:

@@ -1,0 +1,173 @@
+"""Headline and steps of a diagnosis, by the verdicts of its findings alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis import Diagnosis, Verdict
+from ultr.diagnosis.linkage import Linkage
+from ultr.pages import Section
+
+GOOD, CAREFUL, BAD, UNKNOWN = Verdict.GOOD, Verdict.CAREFUL, Verdict.BAD, Verdict.UNKNOWN
+NAMES = (
+    "volume",
+    "click rates",
+    "drift",
+    "scalar",
+    "identifiability",
+    "features and position",
+    "position bias",
+    "gain",
+)
+
+
+def diagnosis(
+    verdicts: dict[str, Verdict] | None = None,
+    *,
+    answer: str = "yes",
+    rank: int = 1,
+    supported: int = 1,
+    alike: tuple[int, int] | None = None,
+    told: bool = True,
+    features: int = 2,
+    gaps: int = 0,
+    differing: tuple[str, ...] = (),
+) -> Diagnosis:
+    """Findings with these verdicts, good by default; what is not good has an advice."""
+
+    def part(name: str, **more: Any) -> Any:
+        verdict = (verdicts or {}).get(name, GOOD)
+        section = Section(name, "an answer", verdict, "" if verdict is GOOD else f"mend {name}", name=name)
+        return SimpleNamespace(section=lambda *_, **__: section, **more)
+
+    parts = dict(zip(NAMES, map(part, NAMES), strict=True))
+    by_page = part("position bias by page", differing=list(differing)) if differing else None
+    given: dict[str, Any] = {
+        "volume": part("volume", features=features, features_with_gaps=gaps),
+        "gain": part("gain", headline=lambda told: "It pays." if told else "Nobody knows."),
+        "click_rates": parts["click rates"],
+        "drift": parts["drift"],
+        "dimension": part("scalar", rank=rank, suggested=rank + 2, scalar=SimpleNamespace(answer=answer)),
+        "linkage": part("identifiability", supported=SimpleNamespace(dimension=supported), alike=alike),
+        "position_predictability": parts["features and position"],
+        "position_bias": part("position bias", told=told),
+        "curves_by_page": by_page,
+    }
+    return Diagnosis(source="my log", **given)
+
+
+@pytest.mark.parametrize(
+    ("found", "headline"),
+    [
+        (diagnosis({"volume": BAD, "identifiability": BAD}), "This log cannot be learned from as it is."),
+        (diagnosis({"identifiability": BAD}), "The bias of this log cannot be told from relevance as it is."),
+        (diagnosis({"features and position": BAD}), "The bias of this log cannot be told from relevance as it is."),
+        (
+            diagnosis({"volume": CAREFUL, "drift": UNKNOWN}),
+            "This log can be debiased, and nothing speaks against one number for each position. It pays.",
+        ),
+        (
+            diagnosis(answer="cannot tell"),
+            "This log can be debiased; whether one number for each position is enough, it does not tell. It pays.",
+        ),
+        (
+            diagnosis(answer="no", rank=2, supported=2),
+            "This log can be debiased, but one number for each position is not enough: take Vectorization with "
+            "dimension 4. It pays.",
+        ),
+        (
+            diagnosis(answer="no", rank=2, supported=1),
+            "This log can be debiased only as far as documents with similar features are alike. It pays.",
+        ),
+        (
+            diagnosis(alike=(800, 5)),
+            "This log can be debiased only as far as documents with similar features are alike. It pays.",
+        ),
+        (
+            diagnosis(told=False),
+            "This log can be debiased only as far as documents with similar features are alike. Nobody knows.",
+        ),
+        (
+            diagnosis(differing=("device",)),
+            "This log can be debiased, but the bias of a position is not the same for every device. It pays.",
+        ),
+        (
+            diagnosis(answer="no", rank=2, supported=2, differing=("device",)),
+            "This log can be debiased, but one number for each position is not enough: take Vectorization with "
+            "dimension 4. It pays.",
+        ),
+    ],
+)
+def test_the_headline_goes_by_the_findings(found: Diagnosis, headline: str) -> None:
+    assert found.headline == headline
+
+
+@pytest.mark.parametrize(
+    ("found", "commands"),
+    [
+        (diagnosis(), ["train", "trees", "compare"]),
+        (diagnosis(answer="no", rank=2, supported=2), ["train", "trees"]),
+        (diagnosis(differing=("device",)), ["train", "trees"]),
+        (diagnosis(told=False), ["train", "trees", "keep"]),
+        (diagnosis(gaps=1), ["train", "compare"]),
+        (diagnosis(features=0), []),
+        (diagnosis({"volume": BAD}), ["volume"]),
+        (diagnosis({"identifiability": BAD}), ["identifiability", "keep"]),
+        (
+            diagnosis({"drift": UNKNOWN, "click rates": CAREFUL, "scalar": CAREFUL, "features and position": BAD}),
+            ["features and position", "click rates", "scalar", "drift", "keep"],
+        ),
+    ],
+)
+def test_steps_are_the_gravest_first_and_commands_only_where_training_makes_sense(
+    found: Diagnosis, commands: list[str]
+) -> None:
+    assert [step.partition(":")[0] for step in found.steps] == commands
+
+
+@pytest.mark.parametrize(("gaps", "named"), [(0, None), (1, "a feature"), (2, "2 features")])
+def test_features_with_gaps_ask_for_trees(gaps: int, named: str | None) -> None:
+    train, *_, last = diagnosis(gaps=gaps, told=False).steps
+    assert ("--relevance trees" in train) is (named is not None)
+    assert ("ultr train click --relevance trees --log 'my log'" in last) is (named is not None)
+    assert train.startswith("train: ultr train --dimension 3 ")
+    if named:
+        assert f"the missing values of {named} as they are" in train
+    bad = diagnosis({"identifiability": BAD}, gaps=gaps).steps[-1]
+    assert ("click --relevance trees" in bad) is (named is not None)
+
+
+@pytest.mark.parametrize(
+    ("clicks", "features", "verdict"),
+    [
+        (100, True, GOOD),
+        (99, True, CAREFUL),
+        (99, False, CAREFUL),
+        (10, False, CAREFUL),
+        (9, False, BAD),
+        (9, True, CAREFUL),
+    ],
+)
+def test_a_link_needs_a_hundred_clicks_and_without_features_ten(
+    clicks: int,
+    features: bool,  # noqa: FBT001
+    verdict: Verdict,
+) -> None:
+    """Two documents, each seen at both of two positions."""
+    log = ClickLog.of(
+        features=np.eye(2) if features else np.zeros((2, 0)),
+        documents=[0, 1, 1, 0],
+        offsets=[0, 2, 4],
+        clicks=[clicks, 0, 0, 0],
+        impressions=[1_000, 1_000],
+        queries=["a", "a"],
+    )
+    found = Linkage.of(log).section()
+    assert found.verdict is verdict
+    assert f"rests on 2 documents with {clicks:,} clicks" in found.answer
+    assert bool(found.advice) is (verdict is not GOOD)
