@@ -102,9 +102,11 @@ class Tree:
         def loop(session: Any) -> None:
             with os.fdopen(out, "w") as stream, redirect_stdout(stream):
                 suite = self._suite(session, package, limit)
-                unchanged = dict[str, bool]()
+                unchanged, parent = dict[str, bool](), os.getppid()
 
                 def attempt(file: str, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
+                    if os.getppid() != parent:
+                        os._exit(1)  # whoever asked was ended
                     # Where even the same code fails when it is swapped, a failure says nothing.
                     if file not in unchanged:
                         unchanged[file] = _forked(lambda: self._swapped(file, None, session, tests)) == PASSED

@@ -13,6 +13,7 @@ from ultr.bias import correction as correction_module
 from ultr.bias.correction import Correction, correction
 from ultr.bias.dispersion import Dispersion, dispersion
 from ultr.bias.position_weights import click_weights
+from ultr.bias.predictability import _ranks
 from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.rank_test import _p_values, _trusting
 from ultr.bias.relevance_groups import merge_small
@@ -24,6 +25,7 @@ from ultr.errors import DataError
 
 SCALAR = import_module("ultr.bias.scalar_test")
 CURVES = import_module("ultr.bias.curves")
+RIGIDITY = import_module("ultr.bias.rigidity")
 
 
 def _log(queries: int = 6, *, clicks: int = 1, features: Any = None, positions: int = 2) -> ClickLog:
@@ -309,3 +311,17 @@ def test_documents_seen_everywhere_identify_one_dimension_less_than_values_and_f
     seen = np.ones((1, values), dtype=np.bool_)
     assert LARGEST == 5
     assert largest_dimension(seen, np.array([10])) == dimension
+
+
+@pytest.mark.parametrize(("most", "dimension"), [(12, 2), (11, 1), (16, 3)])
+def test_no_more_unknowns_are_looked_at_than_are_allowed(
+    most: int, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four values: a dimension is asked for while the next one would still be allowed."""
+    monkeypatch.setattr(RIGIDITY, "MOST_UNKNOWNS", most)
+    assert largest_dimension(np.ones((1, 4), dtype=np.bool_), np.array([10])) == dimension
+
+
+def test_equal_predictions_of_a_list_share_the_mean_of_their_ranks() -> None:
+    values, lists = np.array([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]), np.array([0, 0, 0, 0, 1, 1])
+    assert _ranks(values, lists).tolist() == [0.5, 0.5, 3.0, 2.0, 4.5, 4.5]
