@@ -102,9 +102,11 @@ class Tree:
         def loop(session: Any) -> None:
             with os.fdopen(out, "w") as stream, redirect_stdout(stream):
                 suite = self._suite(session, package, limit)
-                unchanged = dict[str, bool]()
+                unchanged, parent = dict[str, bool](), os.getppid()
 
                 def attempt(file: str, mutant: Mutant, tests: Sequence[str], seconds: float) -> bool:
+                    if os.getppid() != parent:
+                        os._exit(1)  # whoever asked was ended
                     # Where even the same code fails when it is swapped, a failure says nothing.
                     if file not in unchanged:
                         unchanged[file] = _forked(lambda: self._swapped(file, None, session, tests)) == PASSED
@@ -129,7 +131,7 @@ class Tree:
 
         def run() -> int:
             tracer = coverage.Coverage(data_file=None, include=[f"*/src/ultr/{package}/*"], config_file=False)
-            timer = _Timer(tracer, limit)
+            timer = _Timer(tracer, limit, self.folder)
             session.config.pluginmanager.register(timer)
             tracer.start()
             _run(session, session.items, to_the_end=True)
@@ -246,19 +248,20 @@ class TooSlowError(BaseException):
 class _Timer:
     """Tells the tracer which test runs, keeps how long each took, and ends those that take too long."""
 
-    def __init__(self, tracer: coverage.Coverage, limit: float) -> None:
-        self.tracer, self.limit = tracer, limit
+    def __init__(self, tracer: coverage.Coverage, limit: float, tree: Path) -> None:
+        self.tracer, self.limit, self.tree = tracer, limit, str(tree)
         self.seconds, self.left_out, self.start = dict[str, float](), dict[str, str](), 0.0
         signal.signal(signal.SIGPROF, self._end)
 
     def _end(self, _: int, frame: FrameType | None) -> None:
-        """End the test, but not in the middle of the tracer, which would never give its lock back."""
+        """End the test where it is in code of this tree, and not in the tracer, which would never free its lock."""
+        files = []
         while frame is not None:
-            if "/coverage/" in frame.f_code.co_filename:
-                signal.setitimer(signal.ITIMER_PROF, MOMENT)
-                return
+            files.append(frame.f_code.co_filename)
             frame = frame.f_back
-        raise TooSlowError
+        if any(file.startswith(self.tree) for file in files) and not any("/coverage/" in file for file in files):
+            raise TooSlowError
+        signal.setitimer(signal.ITIMER_PROF, MOMENT)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.tracer.switch_context(nodeid)

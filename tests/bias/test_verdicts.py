@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,23 @@ from ultr.bias import RankTest, ResampledPropensities, ScalarTest, bias_curves, 
 from ultr.bias import correction as correction_module
 from ultr.bias.correction import Correction, correction
 from ultr.bias.dispersion import Dispersion, dispersion
+from ultr.bias.factorization import _misfit
+from ultr.bias.identifiability import BiasGraph
 from ultr.bias.position_weights import click_weights
+from ultr.bias.predictability import _ranks
 from ultr.bias.propensities import click_rate_propensities
-from ultr.bias.rank_test import _p_values, _trusting
-from ultr.bias.relevance_groups import merge_small
-from ultr.bias.rigidity import LARGEST, largest_dimension
+from ultr.bias.rank_test import _p_values, _trusting, document_rank_test, rank_test
+from ultr.bias.relevance_groups import click_groups, merge_small
+from ultr.bias.rigidity import LARGEST, cut_dimensions, identified, largest_dimension
 from ultr.bias.swaps import SwapTable, check_linked, pivot
 from ultr.clicks.trust_bias import TrustBias
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 
 SCALAR = import_module("ultr.bias.scalar_test")
 CURVES = import_module("ultr.bias.curves")
+RIGIDITY = import_module("ultr.bias.rigidity")
 
 
 def _log(queries: int = 6, *, clicks: int = 1, features: Any = None, positions: int = 2) -> ClickLog:
@@ -309,3 +315,66 @@ def test_documents_seen_everywhere_identify_one_dimension_less_than_values_and_f
     seen = np.ones((1, values), dtype=np.bool_)
     assert LARGEST == 5
     assert largest_dimension(seen, np.array([10])) == dimension
+
+
+@pytest.mark.parametrize(("most", "dimension"), [(12, 2), (11, 1), (16, 3)])
+def test_no_more_unknowns_are_looked_at_than_are_allowed(
+    most: int, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four values: a dimension is asked for while the next one would still be allowed."""
+    monkeypatch.setattr(RIGIDITY, "MOST_UNKNOWNS", most)
+    assert largest_dimension(np.ones((1, 4), dtype=np.bool_), np.array([10])) == dimension
+
+
+def test_equal_predictions_of_a_list_share_the_mean_of_their_ranks() -> None:
+    values, lists = np.array([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]), np.array([0, 0, 0, 0, 1, 1])
+    assert _ranks(values, lists).tolist() == [0.5, 0.5, 3.0, 2.0, 4.5, 4.5]
+
+
+def test_one_resample_can_be_asked_for() -> None:
+    assert ResampledPropensities.of_log(_log(6, clicks=2), samples=1).draws.tolist() == [[1.0, 1.0]]
+
+
+def test_swaps_are_asked_for_first_where_both_places_have_the_most_impressions() -> None:
+    graph = BiasGraph(
+        names=("1", "2", "3", "4"),
+        levels=np.arange(4)[:, None],
+        impressions=np.array([100.0, 1.0, 50.0, 50.0]),
+        click_rates=np.array([0.4, 0.3, 0.2, 0.1]),
+        parts=np.arange(4),
+        links=(),
+    )
+    assert graph.swaps() == ((2, 3), (0, 1), (1, 2))
+
+
+def test_two_values_support_one_dimension_however_many_documents_there_are() -> None:
+    seen, sides = np.ones((1, 2), dtype=np.bool_), np.array([[True], [False]])
+    assert cut_dimensions(seen, np.array([10]), sides).tolist() == [1]
+    assert [identified(seen, np.array([10]), dimension) for dimension in (1, 2)] == [True, False]
+
+
+def test_documents_keep_their_numbers_where_the_other_half_has_none_of_them() -> None:
+    """Every other document is always clicked, by which it is known again."""
+    documents = np.repeat(np.arange(60), 2)
+    cells = Cells.of(documents, np.tile([0, 1], 60), np.ones(120), documents % 2, count=2)
+    groups, half = click_groups(cells, count=2)
+    assert len(np.unique(half.documents)) < len(groups) == 60
+    assert half.clicks.tolist() == (half.impressions * (half.documents % 2)).tolist()
+
+
+@pytest.mark.parametrize("test", [rank_test, document_rank_test, scalar_test])
+def test_the_level_is_a_twentieth(test: Any) -> None:
+    assert signature(test).parameters["level"].default == 0.05
+
+
+def test_no_trusting_user_clicks_more_often_than_always() -> None:
+    found = _trusting(np.outer([0.2, 1.0], np.ones(10)), np.full((2, 10), 50.0), np.arange(10))
+    assert found.max() == 1.0
+
+
+def test_a_misfit_of_rank_one_is_found_with_its_directions() -> None:
+    """Residuals in standard deviations, sqrt(100 x 0.5 x 0.5) = 5, are the product of the two."""
+    up, down = np.array([1.0, -0.5]), np.array([1.0, 0.5, -1.0])
+    clicks = (50 + 5 * np.outer(up, down))[None]
+    found = [each[0] for each in _misfit(clicks, np.full((1, 2, 3), 100.0), np.full((1, 2, 3), 0.5))]
+    np.testing.assert_allclose(np.outer(*found), np.outer(up, down), atol=1e-9)
