@@ -118,10 +118,10 @@ def _print_table(tried: Sequence[TriedSettings]) -> None:
     rows = [
         {
             "trial": f"{tried.index(each) + 1}{', as given' if each is tried[0] else ''}",
-            **{name: _value(value) for name, value in each.settings.items()},
             "log-likelihood": "failed" if each.log_likelihood is None else f"{each.log_likelihood:.4f}",
             "lead": "" if each.lead is None or each is tried[0] else f"{each.lead:+.4f}",
             "error": "" if each.error is None or each is tried[0] else f"{each.error:.4f}",
+            **{name: _value(value) for name, value in each.settings.items()},
         }
         for each in shown
     ]
