@@ -32,6 +32,7 @@ LIST = ShownList(
     documents=("2026-01-01", "x"),
     scores=(1.0, -2.5),
     base_ranks=(1, 0),
+    client_id="2026-05-02",
 )
 """Texts that look like times."""
 

@@ -151,7 +151,7 @@ def _texts(*, queries: bool) -> Any:
     text = pyarrow.string()
     fields: dict[str, Any] = dict.fromkeys(("application", "query_id", "timestamp"), text)
     if queries:
-        fields |= {"user_query": text, "query_response_hit_ids": pyarrow.list_(text)}
+        fields |= {"client_id": text, "user_query": text, "query_response_hit_ids": pyarrow.list_(text)}
     else:
         named = pyarrow.struct({"object_id": text})
         fields |= {"action_name": text, "event_attributes": pyarrow.struct({"object": named})}

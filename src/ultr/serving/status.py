@@ -23,7 +23,7 @@ def overview(service: Service) -> Overview:
         ranges=loaded.scorer.training_range is not None,
         ready=not service.closing and service.stuck < settings.cores,
         logs=settings.log_to is not None,
-        explore=bool(settings.explore),
+        explore=settings.explore.active,
         share=settings.interleaved_share if service.interleaving is not None else 0.0,
         rivals={role: _model(rival.slot.current) for role, rival in service.rivals.items()},
         numbers=numbers(service.metrics.registry.collect()),
