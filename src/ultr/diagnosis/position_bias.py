@@ -20,6 +20,8 @@ APART = 1.25
 """Estimators of the same thing differ for certain if their intervals do, and it matters from this factor on."""
 TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
+MOST_FAILED = 0.1
+"""Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 
@@ -115,7 +117,7 @@ class PositionBias:
         how = self._exploration()
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
-        if np.isnan(low):
+        if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
             )
