@@ -231,6 +231,16 @@ def test_a_winner_by_one_propensity_that_the_halves_take_back_is_said() -> None:
     )
 
 
+def test_what_one_propensity_cannot_tell_either_is_not_said_twice() -> None:
+    known = _resampled([1.0, 0.75], np.linspace(0.6, 0.9, 41))
+    halves = _halves(0.9, 0.6, np.linspace(-1e-8, 1e-8, 41))
+    halves = replace(halves, high=replace(halves.high, draws=np.exp(np.linspace(-9, 9, 41))[:, None] * [1.0, 1.0]))
+    answer = _answer(known, halves)
+    assert answer.verdict == "cannot tell"
+    assert " with what it differs by between documents ranked high and low" in answer.reason
+    assert answer.reason.endswith("which holds 0")
+
+
 @pytest.mark.parametrize(("errors", "lines"), [(3.2, False), (3.4, True)])
 @pytest.mark.parametrize("clear", [True, False])
 def test_lines_are_taken_where_halves_differ_beyond_doubt_and_rates_are_apart(
