@@ -29,6 +29,8 @@ GIVEN = (
     stand_ins.hotel_searches,
     stand_ins.clickouts,
     stand_ins.days,
+    stand_ins.shop_days,
+    stand_ins.lenient,
     stand_ins.ubi,
     stand_ins.result_pages,
     stand_ins.click_log,

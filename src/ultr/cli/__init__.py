@@ -31,6 +31,7 @@ from ultr.cli import (
     serve,
     simulate,
     train,
+    update,
 )
 from ultr.cli.memory import out_of_memory
 from ultr.errors import UltrError, UltrWarning
@@ -67,7 +68,7 @@ app = typer.Typer(
 for command in (
     *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, evaluate.evaluate),
     *(compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve, report.report),
-    reproduce.reproduce,
+    *(update.update, reproduce.reproduce),
 ):
     app.command()(command)
 
