@@ -221,6 +221,7 @@ def test_a_run_can_begin_with_what_is_served_already(begun: Path, tmp_path: Path
     for given, said in ((None, "served already"), (begun / "run" / "models" / FIRST, "not exported from")):
         with pytest.raises(OptionError, match=said):
             begin(tmp_path / "run", settings_for(), model=given)
+        assert not (tmp_path / "run").exists()
     entry = begin(tmp_path / "run", settings_for(), model=model)
     assert (tmp_path / "served.onnx").read_bytes() == before
     assert entry.training["weights_digest"] == weights_digest(ranker.model)

@@ -140,6 +140,7 @@ def _print(entry: LedgerEntry, run: Path, *, dry_run: bool) -> None:
             f"as much, down to 1 / {shift['fall']:.1f}"
         )
     would = "would be " if dry_run else ""
-    output.echo(f"{would}{entry.decision}: {entry.reason}; {would or 'is '}served: {entry.model}")
+    output.echo(f"{would}{entry.decision}: {entry.reason}")
+    output.echo(f"{would}served: {entry.model}")
     if not dry_run:
         output.echo(f"{run / 'ledger' / f'{entry.number:06d}.json'} has every number")

@@ -55,12 +55,10 @@ def begin(
         ledger = run.ledger()
         if ledger.entries:
             raise OptionError(f"{run.path} is a run already, with {len(ledger.entries)} entries; leave --init out")
+        clicks = ClickLog.load(Grown.load(settings.from_folder(run.path, settings.log)).folder)
+        content = _served_already(Path(settings.from_folder(run.path, settings.served)), model)
+        name, shares = clicks.period_names[-1], Shares.of(clicks, settings)
         settings.write(run.path / SETTINGS)
-        log = Grown.load(run.first_log).folder
-        clicks = ClickLog.load(log)
-        name = clicks.period_names[-1]
-        content = _served_already(run.served, model)
-        shares = Shares.of(clicks, settings)
         new = _given(model) if model is not None else _trained(run, name, shares, None, progress=progress)
         new.ranker.save(run.model(name), overwrite=True)
         if content is None:
