@@ -33,6 +33,8 @@ GIVEN = (
     stand_ins.hotel_searches,
     stand_ins.clickouts,
     stand_ins.days,
+    stand_ins.shop_days,
+    stand_ins.lenient,
     stand_ins.ubi,
     stand_ins.interleaved,
     stand_ins.exported,

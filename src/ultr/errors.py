@@ -2,7 +2,8 @@
 
     UltrError                 anything a user can mend; the command line prints it and exits with 2
     ├── OptionError           an argument or option with a value that does not fit
-    │   └── NotFittedError    an estimator that was asked for its ranker before `fit`
+    │   ├── NotFittedError    an estimator that was asked for its ranker before `fit`
+    │   └── WarmStartError    an earlier ranker whose weights training cannot begin with
     ├── DataError             a file, folder or array with content that cannot be used
     │   └── ModelFileError    a model or checkpoint folder that is damaged or does not fit
     ├── TrainingError         training had to stop (a loss that is not finite)
@@ -29,6 +30,10 @@ class OptionError(UltrError, ValueError):
 
 class NotFittedError(OptionError, AttributeError):
     """An estimator was asked for its ranker before `fit`."""
+
+
+class WarmStartError(OptionError):
+    """Training cannot begin with the weights of an earlier ranker."""
 
 
 class DataError(UltrError, ValueError):

@@ -32,6 +32,7 @@ from ultr.cli import (
     simulate,
     train,
     tune,
+    update,
 )
 from ultr.cli.memory import out_of_memory
 from ultr.errors import UltrError, UltrWarning, how_to_install
@@ -69,7 +70,7 @@ app = typer.Typer(
 for command in (
     *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, tune.tune),
     *(evaluate.evaluate, compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve),
-    *(report.report, reproduce.reproduce),
+    *(report.report, update.update, reproduce.reproduce),
 ):
     app.command()(command)
 

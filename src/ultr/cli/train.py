@@ -42,7 +42,11 @@ def train(
         ),
     ] = CLICKS,
     hold_out: Annotated[
-        str, typer.Option(help="What a tenth of is held out for `--validate clicks`: query, page, or time (the last).")
+        str,
+        typer.Option(
+            help="What a tenth of is held out for `--validate clicks`: query, page, time (the last), or hash (queries "
+            "by a digest of their ids, the same ones in every log)."
+        ),
     ] = "query",
     fold: options.Fold = 1,
     dimension: Annotated[
@@ -85,6 +89,13 @@ def train(
             "nor farther than held-out clicks speak for; `auto`: as far as they do.",
         ),
     ] = None,
+    init_model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Model folder to begin with, of the same method, sizes and features: a warm start. Trees are trained "
+            "anew in any case."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
     seeds: Annotated[
         int | None,
@@ -103,7 +114,7 @@ def train(
     """
     from ultr.data.judged import JudgedLists
     from ultr.files import check_new_folder
-    from ultr.methods import flat_options
+    from ultr.methods import flat_options, load
     from ultr.methods import method as method_of
     from ultr.methods.auto import NO_SHRUNKEN_VALUE, Auto
     from ultr.methods.value_option import NO_VALUE, in_words
@@ -150,6 +161,7 @@ def train(
         raise OptionError("method label learns from labels; give it --data NAME=FOLDER and no --log")
     if not judged and (log is None or data is not None):
         raise OptionError(f"method {method} learns from clicks; give it --log FOLDER and no --data")
+    earlier = None if init_model is None else load(init_model)
     largest = None if safe is None else _largest_factor(safe, validate, judged=judged)
     group, place = ProcessGroup.of_environment(), out.resolve()
     busy = f"another training is writing {out}; wait until it is done, or give another --out"
@@ -159,7 +171,9 @@ def train(
             output.tell(in_words(estimator.value))
         checkpoint = place.with_name(f".{place.name}.checkpoint")
         try:
-            ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=not quiet).ranker_
+            ranker = estimator.fit(
+                source, validation=validation, init_model=earlier, checkpoint=checkpoint, progress=not quiet
+            ).ranker_
             if largest is not None:
                 ranker = _made_safe(ranker, source, validation, largest, propensities=chosen.get("propensities"))
         except KeyboardInterrupt:

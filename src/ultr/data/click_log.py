@@ -354,7 +354,8 @@ class ClickLog:
         each document's clicks are shared out on their own: out of n pages with c clicks, m pages get a hypergeometric
         number of them. That is exact for each document, but not for pairs of them, so a log with `pair_clicks` is
         refused. By `time`, the last periods are put aside, as many whole ones as come nearest to that share of the
-        impressions, at least one and not all; nothing is drawn. Both parts know how they were cut out (`splits`).
+        impressions, at least one and not all; nothing is drawn. By `hash`, about that share of the queries is, by a
+        digest of their ids, so that a query is on the same side in every log. Both parts know their cut (`splits`).
         """
         checks.share("held_out", held_out)
         # Nothing is drawn by time, so splits with two seeds are one.

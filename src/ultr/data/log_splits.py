@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,8 +56,26 @@ class Counted:
 
 
 def lists_held_out(log: ClickLog, share: float, *, by: str, seed: int) -> Mask:
-    """The lists that a split by query or by time puts aside."""
-    return _last_periods(log, share) if by == "time" else _queries(log, share, seed=seed)
+    """The lists that a split by query, by hash or by time puts aside."""
+    if by == "time":
+        return _last_periods(log, share)
+    if by == "hash":
+        held = hashed_queries(log, share, seed=seed)
+        if not 0 < held.sum() < len(held):
+            raise DataError(f"a share of {share:g} by hash is none or all of the queries; hold out another share")
+        return held
+    return _queries(log, share, seed=seed)
+
+
+def hashed_queries(log: ClickLog, share: float, *, seed: int) -> Mask:
+    """The lists of about a share of the queries, chosen by a digest of their ids, [lists].
+
+    A query is on the same side in every log, whatever other queries there are.
+    """
+    limit = share * 2**64
+    key = str(seed).encode()
+    held = np.array([_number_of(query, key) < limit for query in log.query_ids], dtype=np.bool_)
+    return held[log.queries]
 
 
 def split_pages(log: ClickLog, share: float, *, seed: int) -> tuple[Counted, Counted]:
@@ -104,6 +123,12 @@ def with_counts(log: ClickLog, counts: Counted, splits: tuple[Split, ...]) -> Cl
         signals=tuple(trusted(s, totals=totals) for s, totals in zip(log.signals, counts.signals, strict=True)),
     )
     return counted.part(counts.impressions > 0, splits)
+
+
+def _number_of(query: object, key: bytes) -> int:
+    """A number below 2^64 for the id of a query."""
+    digest = blake2b(str(query).encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _new_array(log: ClickLog) -> Integers:

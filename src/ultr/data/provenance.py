@@ -48,8 +48,19 @@ class Provenance:
     """What its weights were fitted to; empty for a ranker that was never trained."""
     validation: tuple[Lineage, ...] = ()
     """What its weights, or an option such as the dimension, were chosen by."""
+    init_model: str | None = None
+    """Digest of the weights that training began with; None if they were random. What these were trained on and chosen
+    by is part of the record."""
 
     @classmethod
     def of(cls, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None = None) -> Provenance:
         """The provenance of a ranker fitted to `data`."""
         return cls((Lineage.of(data),), () if validation is None else (Lineage.of(validation),))
+
+    def after(self, earlier: Provenance, weights: str) -> Provenance:
+        """The same with the record of the ranker whose weights training began with."""
+        return Provenance(
+            tuple(dict.fromkeys((*self.data, *earlier.data))),
+            tuple(dict.fromkeys((*self.validation, *earlier.validation))),
+            weights,
+        )

@@ -7,7 +7,9 @@ from typing import ClassVar, Literal
 
 HELD_OUT = 0.1
 """Share of a log that is held out by default."""
-SPLITS = ("query", "page", "time")
+SPLITS = ("query", "page", "time", "hash")
+BY_QUERY = ("query", "hash")
+"""Splits that put whole queries aside."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Split:
 
     parent: str
     """Fingerprint of the log that was cut."""
-    by: Literal["query", "page", "time", "selection"]
+    by: Literal["query", "page", "time", "hash", "selection"]
     """`selection`: lists that somebody chose, which only the parent could be compared with."""
     share: float = 0.0
     """Share of the parent that was held out; a selection has none."""

@@ -47,6 +47,8 @@ class Answer:
     """The name of the better one."""
     difference: Interval | None = None
     """The lead of the first one, with its interval; None where there is nothing to compare."""
+    supported: bool = True
+    """False if the log supports the difference too little to go by it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Trial:
         plain = self.difference(rankings[first], rankings[second])
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
-            return Answer(CANNOT_TELL, f"too little support: {weak}", difference=plain)
+            return Answer(CANNOT_TELL, f"too little support: {weak}", difference=plain, supported=False)
         what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
         wide, how = self._by_halves(plain, rankings[first], rankings[second])
         hint = ""

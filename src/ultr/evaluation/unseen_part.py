@@ -11,9 +11,9 @@ import numpy as np
 
 from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
-from ultr.data.log_splits import Counted, lists_held_out, split_pages, with_counts
+from ultr.data.log_splits import Counted, hashed_queries, lists_held_out, split_pages, with_counts
 from ultr.data.provenance import Lineage, Provenance
-from ultr.data.split import Split
+from ultr.data.split import BY_QUERY, Split
 from ultr.errors import SeenDataWarning
 
 SEEN, UNSEEN = 0, 1
@@ -120,7 +120,7 @@ _CHOSEN = "clicks of this part chose the weights of {names}, so numbers may be a
 def _name(part: ClickLog, log: ClickLog, exact: Sequence[str], count: int, cuts: Collection[Sequence[Split]]) -> str:
     """A phrase for the part that some of the rankers were certainly not trained on."""
     kinds = {(cut.by, cut.part) for several in cuts for cut in several}
-    by_query = all(by == "query" for by, _ in kinds)
+    by_query = all(by in BY_QUERY for by, _ in kinds)
     amount = _queries(part) if by_query else f"{part.impressions.sum():,} pages"
     if not exact:
         return f"all {_queries(part)} of the log"
@@ -165,11 +165,17 @@ class _Reading:
         if own.cuts_below({data.fingerprint}) is not None:
             return _Trace(np.full(self.log.lists, SEEN))
         theirs, ours = data.cuts_below(own.path), own.cuts_below(data.path)
-        if theirs is None or ours is None:
-            return _Trace(unseen, relation=OTHER_DATA)
-        if theirs[0].is_apart_from(ours[0]):
+        if theirs and ours and theirs[0].is_apart_from(ours[0]):
             return _Trace(unseen, cuts=theirs[:1])
-        return _Trace(unseen, relation=UNCLEAR)
+        if hashed := [cut for cut in data.splits if cut.by == "hash"]:
+            return self._by_hash(hashed[0])
+        return _Trace(unseen, relation=OTHER_DATA if theirs is None or ours is None else UNCLEAR)
+
+    def _by_hash(self, cut: Split) -> _Trace:
+        """Say what a cut by hash of another log kept from training; all other queries may have been trained on."""
+        held_out = hashed_queries(self.log, cut.share, seed=cut.seed)
+        aside = held_out if cut.part == "kept" else ~held_out
+        return _Trace(np.where(aside, UNSEEN, SEEN), (replace(cut, parent=self.log.fingerprint()),))
 
     def _cut_again(self, data: Lineage, cuts: Sequence[Split]) -> _Trace:
         """Make the recorded cuts again, as far as they can be, and see what falls off.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.provenance import Lineage, Provenance
+from ultr.data.provenance import Lineage
 from ultr.errors import DataError, OptionError
 from ultr.exporting.cost import Cost, cost_of
 from ultr.exporting.forest_file import forest_of
@@ -88,7 +88,8 @@ def distil(
     forest = Distilled(relevance=relevance).teach(ranker, taught, held_out, observer=bar)
     if data is not None and ranker.provenance is not None:
         known = ranker.provenance
-        seen = Provenance((*known.data, Lineage.of(taught)), (*known.validation, Lineage.of(held_out)))
+        data_of, chosen_by = (*known.data, Lineage.of(taught)), (*known.validation, Lineage.of(held_out))
+        seen = replace(known, data=data_of, validation=chosen_by)
         forest = replace(forest, provenance=seen)
     if lists is None:
         lists = sample_of(held_out) if isinstance(held_out, ClickLog) else held_out

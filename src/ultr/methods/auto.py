@@ -147,6 +147,13 @@ class Auto(Estimator[AutoObjective]):
             for name, model in method.models(features, generator).items()
         }
 
+    def starts_warm(self, weight: str) -> bool:
+        """All but the halves: other queries make other halves, and what one has seen the other may not have seen."""
+        halves = [prefix for prefix in FITS if FITS[prefix].endswith("half")]
+        numbers = [list(FITS).index(prefix) for prefix in halves]
+        cold = [f"models.{prefix}" for prefix in halves] + [f"objective.fits.{number}." for number in numbers]
+        return not weight.startswith(tuple(cold))
+
     def stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of the fits, one after the other, each on its part of the lists."""
         first = half_of_queries(lists, seed=self.seed)
@@ -178,11 +185,12 @@ class Auto(Estimator[AutoObjective]):
         data: ClickLog | JudgedLists,
         validation: JudgedLists | ClickLog | None,
         *,
+        init_model: Ranker | None,
         checkpoint: Path | None,
         progress: bool | Observer,
     ) -> Ranker[AutoObjective]:
         """The ranker, with the share of the correction that it keeps among its choices."""
-        ranker = super().learn(data, validation, checkpoint=checkpoint, progress=progress)
+        ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
         found = ranker.objective.shrinkage
         return replace(ranker, choices={"agreement": found.agreement, "kept": found.kept})
 

@@ -86,7 +86,7 @@ def learn_averaged(
     paths = [None if checkpoint is None else Path(f"{checkpoint}-seed-{n}") for n in range(estimator.seeds)]
     for number, path in enumerate(paths):
         one = replace(alone, seed=int(estimator.seed) + number)
-        rankers.append(one.learn(data, validation, checkpoint=path, progress=progress))
+        rankers.append(one.learn(data, validation, init_model=None, checkpoint=path, progress=progress))
         settled = {name: value for name, value in rankers[0].options.items() if getattr(alone, name) == AUTO}
         alone = replace(alone, **settled)
     model, first = averaged_model([ranker.model for ranker in rankers]), rankers[0]

@@ -7,7 +7,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
@@ -27,12 +26,14 @@ from ultr.data.shown_rows import data_of
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
 from ultr.methods.averaged import averaged_model, learn_averaged
 from ultr.methods.configured import Configured
-from ultr.methods.factors import Factor, factors_of
+from ultr.methods.factors import Factor, factors_of, warn_of_others
 from ultr.methods.known_levels import check_factors, known_levels
+from ultr.methods.model_file import weights_digest
 from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
 from ultr.methods.value_option import NO_VALUE, check_signals, check_weights
+from ultr.methods.warm_start import begin_with, provenance_after, scaling_of, usable
 from ultr.relevance.inputs import Inputs
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout, Preprocessing
@@ -105,6 +106,10 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         """True if the method can learn the bias of this factor; others are left out of it, and named in a warning."""
         return True
 
+    def starts_warm(self, weight: str) -> bool:
+        """True if a weight of this name may begin as an earlier ranker has it."""
+        return True
+
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
         """The lists that the method trains on; `inputs` are the features of the data."""
         return TrainingLists.of_log(data, inputs)
@@ -164,6 +169,7 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         impressions: object = None,
         factors: Mapping[str, object] | None = None,
         validation: JudgedLists | ClickLog | None = None,
+        init_model: Ranker | None = None,
         checkpoint: str | Path | None = None,
         progress: bool | Observer = False,
     ) -> Self:
@@ -172,7 +178,9 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         `data` is a log, or rows as XGBoost and LightGBM take them: `fit(X, clicks, qid=..., position=...)`, with the
         arguments of `ultr.log_of_rows`. A method that learns from labels takes `fit(X, labels, qid=...)`.
         `validation` decides which weights are kept: judged lists by nDCG@10, held-out clicks by their likelihood.
-        With `checkpoint`, a file, a run that was stopped goes on where it was and ends with the same weights.
+        With `init_model`, networks begin with the weights of an earlier ranker of the same method, sizes and features,
+        and keep its preprocessing; trees are trained anew, with a warning. With `checkpoint`, a file, a run that was
+        stopped goes on where it was and ends with the same weights.
         `progress` shows a bar, or tells an observer of yours.
         """
         self.check()
@@ -180,9 +188,11 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         known = data_of(data, clicks, rows, wanted=self.learns_from, what=type(self).__name__, pairs=self.counts_pairs)
         self.check_data(known, validation)
         path = None if checkpoint is None else Path(checkpoint)
-        learn = self.learn if self.seeds == 1 else partial(learn_averaged, self)
-        ranker: Ranker[ObjectiveT] = learn(known, validation, checkpoint=path, progress=progress)
-        self.ranker_ = ranker
+        start = usable(init_model, self)
+        if self.seeds > 1:
+            self.ranker_ = learn_averaged(self, known, validation, checkpoint=path, progress=progress)
+        else:
+            self.ranker_ = self.learn(known, validation, init_model=start, checkpoint=path, progress=progress)
         return self
 
     def learn(
@@ -190,25 +200,32 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         data: ClickLog | JudgedLists,
         validation: JudgedLists | ClickLog | None,
         *,
+        init_model: Ranker | None,
         checkpoint: Path | None,
         progress: bool | Observer,
     ) -> Ranker[ObjectiveT]:
-        """Train a new ranker on data that were checked."""
+        """Train a new ranker on data that were checked, from random weights or those of an earlier one."""
         # A log on disk that is not the one that was written is found out before it is trained on.
         data.fingerprint()
         factors = factors_of(data)
         learned = [factor for factor in factors if self.learns(factor)]
-        self._warn_of_others(factors, learned)
+        warn_of_others(type(self).__name__, factors, learned)
         categories = data.categories if isinstance(data, ClickLog) else {}
         columns = category_columns(data.feature_names, categories)
         scaling = FeatureScaling.fit(data.features, categorical=columns)
+        if init_model is not None:
+            scaling = scaling_of(init_model, data, scaling, factors)
         preprocessing = Preprocessing(scaling, columns).to(self.device)
         lists = self.lists_of(data, Inputs(data.features, preprocessing, names=data.feature_names))
-        model = self.build(preprocessing.layout, learned, seed=self.seed).to(self.device)
+        model = self.build(preprocessing.layout, learned, seed=self.seed)
+        if init_model is not None:
+            begin_with(model, init_model, self.starts_warm)
+        model = model.to(self.device)
         missing = by_name(scaling.missing, data.feature_names)
         if missing and not all(each.takes_missing for each in model.by_name.values()):
             warnings.warn(in_words(missing, len(data.feature_names)), UltrWarning, stacklevel=3)
-        run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
+        provenance = provenance_after(Provenance.of(data, validation), init_model)
+        run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data, validation, init_model))
         by_labels = isinstance(validation, JudgedLists)
         observer = self._observer(lambda stage: "nDCG@10" if by_labels else self.measure_of(stage), progress=progress)
         history = self.train_model(model, lists, data, validation, checkpoint=run, observer=observer)
@@ -222,7 +239,7 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
             factors=factors,
             learned_factors=tuple(factor.name for factor in learned),
             clicks_per_impression=float(lists.clicks.sum(dtype=np.float64) / lists.impressions.sum()),
-            provenance=Provenance.of(data, validation),
+            provenance=provenance,
             history=tuple(history),
             sample=sample_of(data),
         )
@@ -350,17 +367,6 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
                 why = f": {NO_VALUE}" if name == VALUE else ""
                 raise OptionError(f"{type(self).__name__} has no use for the option {option}{why}; leave it out")
 
-    def _warn_of_others(self, factors: Sequence[Factor], learned: Sequence[Factor]) -> None:
-        others = [factor for factor in factors if factor not in learned]
-        if not learned or not others:
-            return
-        names = " and ".join(repr(factor.name) for factor in others)
-        why = "it learns the position only"
-        if all(factor.by_page for factor in others):
-            why = "what is the same for all documents of a list cancels in its list-wise loss"
-        what = "bias factor" if len(others) == 1 else "bias factors"
-        warnings.warn(f"{type(self).__name__} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
-
     def _validation(
         self,
         validation: JudgedLists | ClickLog | None,
@@ -384,9 +390,13 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
             return None
         return Bar(self.title(), measure) if progress is True else progress
 
-    def _run(self, fingerprint: str, validation: JudgedLists | ClickLog | None) -> str:
+    def _run(
+        self, data: JudgedLists | ClickLog, validation: JudgedLists | ClickLog | None, init_model: Ranker | None
+    ) -> str:
         """A digest of all that decides the weights; a checkpoint of another run is refused."""
-        chosen_by = None if validation is None else validation.fingerprint()
+        sources = [data.fingerprint(), None if validation is None else validation.fingerprint()]
+        if init_model is not None:
+            sources.append(weights_digest(init_model.model))
         how = vars(self.relevance.training())
-        options = json.dumps([self.name, self.content(), how, fingerprint, chosen_by], sort_keys=True, default=str)
+        options = json.dumps([self.name, self.content(), how, *sources], sort_keys=True, default=str)
         return blake2b(options.encode(), digest_size=16).hexdigest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +13,7 @@ from ultr.data import ragged
 from ultr.data.bias_factor import check_edges
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.errors import DataError
+from ultr.errors import DataError, UltrWarning
 
 POSITION = "position"
 
@@ -55,6 +57,19 @@ def factors_of(data: ClickLog | JudgedLists) -> tuple[Factor, ...]:
         )
         for column, factor in enumerate(data.factors)
     )
+
+
+def warn_of_others(method: str, factors: Sequence[Factor], learned: Sequence[Factor]) -> None:
+    """Warn of the bias factors that a method leaves out of what it learns, if it learns any."""
+    others = [factor for factor in factors if factor not in learned]
+    if not learned or not others:
+        return
+    names = " and ".join(repr(factor.name) for factor in others)
+    why = "it learns the position only"
+    if all(factor.by_page for factor in others):
+        why = "what is the same for all documents of a list cancels in its list-wise loss"
+    what = "bias factor" if len(others) == 1 else "bias factors"
+    warnings.warn(f"{method} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
 
 
 def _same_in_lists(values: Integers, offsets: Integers) -> bool:

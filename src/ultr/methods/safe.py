@@ -152,9 +152,10 @@ def make_safe(
         "relevance": json.loads(json.dumps(chosen_by.content())),
     }
     seen = ranker.provenance or Provenance()
-    provenance = Provenance(
-        tuple(dict.fromkeys((*seen.data, Lineage.of(log)))),
-        tuple(dict.fromkeys((*seen.validation, Lineage.of(held_out)))),
+    provenance = replace(
+        seen,
+        data=tuple(dict.fromkeys((*seen.data, Lineage.of(log)))),
+        validation=tuple(dict.fromkeys((*seen.validation, Lineage.of(held_out)))),
     )
     return replace(ranker, model=model, choices={**ranker.choices, SAFE: choice}, provenance=provenance)
 

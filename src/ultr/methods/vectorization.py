@@ -15,7 +15,7 @@ from ultr.arrays import Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Lineage
-from ultr.errors import OptionError
+from ultr.errors import OptionError, WarmStartError
 from ultr.methods.dimension import DIMENSIONS, TriedDimension, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -123,6 +123,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         data: ClickLog | JudgedLists,
         validation: JudgedLists | ClickLog | None,
         *,
+        init_model: Ranker | None,
         checkpoint: Path | None,
         progress: bool | Observer,
     ) -> Ranker[VectorObjective | OffsetObjective]:
@@ -133,12 +134,16 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         choose and not trained on.
         """
         if self.dimension != AUTO:
-            return super().learn(data, validation, checkpoint=checkpoint, progress=progress)
+            return super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
+        if init_model is not None:
+            raise WarmStartError("an earlier model has one dimension, and dimension 'auto' tries several; name one")
         assert isinstance(data, ClickLog)
         part, held_out = (data, validation) if isinstance(validation, ClickLog) else hold_out(data, seed=self.seed)
         paths = {each: Path(f"{checkpoint}-{each}") if checkpoint else None for each in DIMENSIONS}
         tried = {
-            each: replace(self, dimension=each).learn(part, validation, checkpoint=path, progress=progress)
+            each: replace(self, dimension=each).learn(
+                part, validation, init_model=None, checkpoint=path, progress=progress
+            )
             for each, path in paths.items()
         }
         chosen, candidates = choose_dimension({each: ranker.click_shares for each, ranker in tried.items()}, held_out)

@@ -81,6 +81,8 @@ def facts_of(model: Model) -> dict[str, str]:
         facts["weights chosen by"] = f"{chosen}, by {origin.hold_out}" if origin.hold_out else chosen
     facts["training data"] = model.ranker.data_fingerprint[:SHORT]
     facts["weights"] = manifest.weights_digest[:SHORT]
+    if manifest.provenance is not None and manifest.provenance.init_model is not None:
+        facts["began with weights"] = manifest.provenance.init_model[:SHORT]
     return facts | {
         f"version of {name}" if name != "threads" else name: text for name, text in manifest.versions.items()
     }

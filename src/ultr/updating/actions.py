@@ -1,0 +1,267 @@
+"""What a run does: begin, take in a day, roll back. Each ends with an entry in its ledger.
+
+The ledger is written before the served file is exchanged, and the next call finishes what is missing. All else that a
+killed call leaves is found again and used if it is the same, or written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from ultr.data.click_log import ClickLog
+from ultr.diagnosis import Diagnosis, diagnose
+from ultr.errors import DataError, OptionError
+from ultr.exporting import export
+from ultr.methods import load
+from ultr.methods.model_file import load_manifest, weights_digest
+from ultr.methods.ranker import Ranker
+from ultr.preparation import Summary, prepare
+from ultr.preparation.growth import Grown
+from ultr.scoring import Scorer
+from ultr.train.progress import Observer
+from ultr.updating.candidate import NewRanker, Shares
+from ultr.updating.gate import PromotionGate
+from ultr.updating.judgement import judge, troubles
+from ultr.updating.ledger import FIRST, KEPT, PROMOTED, ROLLED_BACK, Ledger, LedgerEntry
+from ultr.updating.run_folder import SETTINGS, RunFolder, digest_of_file
+from ultr.updating.settings import UpdateSettings
+
+DOCTOR_SAMPLES = 50
+"""Resamples for the doctor's curves, which decide nothing here."""
+
+
+def begin(
+    folder: str | Path,
+    settings: UpdateSettings,
+    *,
+    model: str | Path | None = None,
+    progress: bool | Observer = False,
+) -> LedgerEntry:
+    """Begin a run with a click log, and with a model of yours or one that is trained on it.
+
+    A file that is served already is left as it is; it must have been exported from the model.
+    """
+    run = RunFolder(Path(folder))
+    if run.path.exists() and any(run.path.iterdir()) and not (run.path / SETTINGS).is_file():
+        raise OptionError(f"{run.path} holds other files; give a new folder for the run")
+    with run.alone():
+        ledger = run.ledger()
+        if ledger.entries:
+            raise OptionError(f"{run.path} is a run already, with {len(ledger.entries)} entries; leave --init out")
+        clicks = ClickLog.load(Grown.load(settings.from_folder(run.path, settings.log)).folder)
+        content = _served_already(Path(settings.from_folder(run.path, settings.served)), model)
+        name, shares = clicks.period_names[-1], Shares.of(clicks, settings)
+        settings.write(run.path / SETTINGS)
+        new = _given(model) if model is not None else _trained(run, name, shares, None, progress=progress)
+        new.ranker.save(run.model(name), overwrite=True)
+        if content is None:
+            export(new.ranker, run.exported(name), overwrite=True)
+        else:
+            run.exported(name).write_bytes(content)
+        entry = ledger.next_entry(
+            decision=FIRST,
+            reason="the first model of the run" if model is None else f"the first model of the run is {model}",
+            model=name,
+            file_digest=digest_of_file(run.exported(name)),
+            log="",
+            candidate=name,
+            training=_training(new, 0.0),
+            versions=load_manifest(run.model(name)).versions,
+            **_about(clicks, shares, settings),
+        )
+        ledger = ledger.append(entry)
+        run.settle(ledger)
+        return entry
+
+
+def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | Observer = False) -> LedgerEntry:
+    """Take in the clicks of a day and decide whether a new ranker is served.
+
+    A dry run does the same work and decides nothing: the ledger and the served file stay as they are.
+    """
+    with run.alone():
+        ledger, settings = run.ledger(), run.settings
+        _check_day(ledger, day)
+        run.settle(ledger)
+        log = _with_day(run, ledger, day)
+        shares = Shares.of(log, settings)
+        current = ledger.current
+        served = load(run.model(current.model))
+        found = diagnose(
+            log,
+            summary=Summary.read(run.log(day)),
+            samples=DOCTOR_SAMPLES,
+            source=str(run.log(day)),
+            seed=settings.seed,
+        )
+        started = monotonic()
+        new = _trained(run, day, shares, served, progress=progress)
+        spent = monotonic() - started
+        export(new.ranker, run.exported(day), overwrite=True)
+        judgement = judge(served, new.ranker, shares.reserved, swaps=log, seed=settings.seed)
+        judgement = replace(judgement, troubles=troubles(found))
+        decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(judgement)
+        before = "" if decision.promote else _kept_for(ledger)
+        entry = ledger.next_entry(
+            decision=PROMOTED if decision.promote else KEPT,
+            reason=decision.reason + before,
+            model=day if decision.promote else current.model,
+            file_digest=digest_of_file(run.exported(day)) if decision.promote else current.file_digest,
+            log=day,
+            candidate=day,
+            training=_training(new, spent),
+            versions=load_manifest(run.model(day)).versions,
+            judgement=judgement.as_json(),
+            doctor=_verdicts(found),
+            **_about(log, shares, settings),
+        )
+        if not dry_run:
+            ledger = ledger.append(entry)
+            run.settle(ledger)
+            run.clear(ledger)
+        return entry
+
+
+def roll_back(run: RunFolder, *, dry_run: bool = False) -> LedgerEntry:
+    """Let the model be served that was before the one that is."""
+    with run.alone():
+        ledger = run.ledger()
+        run.settle(ledger)
+        *before, current = ledger.served
+        if not before:
+            raise OptionError(f"{current.model} is the first model of {run.path}, so there is none to go back to")
+        back = before[-1]
+        if not run.exported(back.model).is_file() or not run.model(back.model).is_dir():
+            raise DataError(
+                f"the model {back.model} is not kept any more, so there is none to go back to; keep more in "
+                f"{run.path / SETTINGS}"
+            )
+        entry = ledger.next_entry(
+            decision=ROLLED_BACK,
+            reason=f"from {current.model} back to {back.model}",
+            model=back.model,
+            file_digest=back.file_digest,
+            log=ledger.last.log,
+            day=ledger.last.day,
+            at=_now(),
+            versions=load_manifest(run.model(back.model)).versions,
+        )
+        if not dry_run:
+            run.content(back)
+            run.settle(ledger.append(entry))
+        return entry
+
+
+def _check_day(ledger: Ledger, day: str) -> None:
+    try:
+        date.fromisoformat(day)
+    except ValueError as error:
+        raise OptionError(f"a day must be a date such as 2026-11-17, got {day!r}") from error
+    if (entry := ledger.decided(day)) is not None:
+        raise OptionError(f"{day} is done already: {entry.decision}, entry {entry.number} of the ledger")
+    if day <= ledger.last.day:
+        raise OptionError(f"{day} is not after {ledger.last.day}, the last day of the log; days are added in order")
+
+
+def _with_day(run: RunFolder, ledger: Ledger, day: str) -> ClickLog:
+    """The log with a day more, in a folder of its own; what a killed call has left there is written anew."""
+    base, source = run.current_log(ledger), run.source(day)
+    prepared = prepare(
+        source,
+        run.log(day),
+        overwrite=True,
+        append=base,
+        last=run.settings.days,
+        **run.prepare_options(day),
+    )
+    known = set(ClickLog.load(base).period_names)
+    added = [name for name in prepared.log.period_names if name not in known]
+    if added != [day]:
+        days = " and ".join(added) or "no day that is new"
+        raise DataError(f"{source} must have the pages of {day} and no others, and has those of {days}; mend its times")
+    return prepared.log
+
+
+def _trained(
+    run: RunFolder, name: str, shares: Shares, served: Ranker | None, *, progress: bool | Observer
+) -> NewRanker:
+    """The ranker of a day, as a killed call has left it or trained, in its folder."""
+    left = NewRanker.left_in(run.model(name), shares, run.settings, served)
+    if left is not None:
+        return left
+    checkpoint = run.checkpoint(name)
+    new = NewRanker.train(shares, run.settings, served, checkpoint=checkpoint, progress=progress)
+    new.ranker.save(run.model(name), overwrite=True)
+    checkpoint.unlink(missing_ok=True)
+    return new
+
+
+def _given(model: str | Path) -> NewRanker:
+    return NewRanker(load(model), f"it is {model}")
+
+
+def _served_already(served: Path, model: str | Path | None) -> bytes | None:
+    """The content of the served file, if there is one, which must be that of the model."""
+    if not served.is_file():
+        return None
+    if model is None:
+        raise OptionError(f"{served} is served already; name the model that it was exported from (--model)")
+    if Scorer.load(served).card.model_digest != weights_digest(load(model).model):
+        raise OptionError(f"{served} was not exported from {model}; name the model that it was exported from (--model)")
+    return served.read_bytes()
+
+
+def _about(log: ClickLog, shares: Shares, settings: UpdateSettings) -> dict[str, Any]:
+    """Fields of an entry that do not depend on the decision."""
+    parts = {"log": log, "trained_on": shares.trained_on, "chosen_by": shares.chosen_by, "compared_on": shares.reserved}
+    return {
+        "day": log.period_names[-1],
+        "at": _now(),
+        "data": {
+            "days": [log.period_names[0], log.period_names[-1]],
+            "fingerprint": log.fingerprint(),
+            **{name: _counts(part) for name, part in parts.items()},
+        },
+        "settings": settings.model_dump(),
+    }
+
+
+def _counts(log: ClickLog) -> dict[str, int]:
+    return {
+        "queries": len(np.unique(log.queries)),
+        "impressions": int(log.impressions.sum()),
+        "clicks": int(log.clicks.sum()),
+    }
+
+
+def _training(new: NewRanker, seconds: float) -> dict[str, Any]:
+    record = new.ranker.provenance
+    return {
+        "method": new.ranker.method,
+        "weights_digest": weights_digest(new.ranker.model),
+        "init_model": None if record is None else record.init_model,
+        "anew": new.anew,
+        "seconds": round(seconds, 1),
+        "choices": dict(new.ranker.choices),
+    }
+
+
+def _verdicts(found: Diagnosis) -> Mapping[str, str]:
+    return {finding.name: str(finding.verdict) for finding in found.findings}
+
+
+def _kept_for(ledger: Ledger) -> str:
+    """A phrase on how long the model has been kept, if this is not the first day."""
+    days = ledger.kept_in_a_row
+    return f"; {ledger.current.model} has now been kept {days + 1} times in a row" if days else ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

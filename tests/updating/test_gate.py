@@ -1,0 +1,47 @@
+"""The gate from both sides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ultr.metrics import Interval
+from ultr.metrics.exposure import ExposureShift
+from ultr.updating import Judgement, PromotionGate
+
+GATE = PromotionGate(tolerance=0.01, largest_shift=1.5)
+CALM = ExposureShift(10.0, 10.0, 1.5)
+EQUAL = Judgement(Interval(0.0, -0.01, 0.01), "cannot tell", CALM)
+
+
+@pytest.mark.parametrize(
+    ("low", "promoted"), [(0.02, True), (0.0, True), (-0.01, True), (-0.0101, False), (-0.5, False), (math.nan, False)]
+)
+def test_the_lower_bound_decides_whatever_the_mean(low: float, promoted: bool) -> None:  # noqa: FBT001
+    for mean in (max(low, 0.0) + 0.5, low):
+        found = replace(EQUAL, gain=Interval(mean, low, 1.0))
+        assert GATE.decide(found).promote is promoted
+    assert "tolerated" in GATE.decide(found).reason
+
+
+def test_exposure_may_move_up_to_the_bound_in_the_median() -> None:
+    assert GATE.decide(EQUAL).promote
+    moved = GATE.decide(replace(EQUAL, shift=ExposureShift(2.0, 2.0, 1.51)))
+    assert not moved.promote
+    assert "factor of 1.51 or more against what is served, and 1.5 is allowed" in moved.reason
+
+
+def test_what_cannot_be_measured_is_not_promoted() -> None:
+    found = GATE.decide(replace(EQUAL, gain=None, why="cannot tell: too little support: 3 queries"))
+    assert not found.promote
+    assert "cannot be measured: cannot tell: too little support: 3 queries" in found.reason
+
+
+def test_a_bad_log_is_not_promoted_from_however_good_the_gain() -> None:
+    better = replace(EQUAL, gain=Interval(0.3, 0.2, 0.4))
+    assert GATE.decide(better).promote
+    found = GATE.decide(replace(better, troubles={"volume": "12 clicks are too few."}))
+    assert not found.promote
+    assert found.reason == "the doctor finds volume bad: 12 clicks are too few."
