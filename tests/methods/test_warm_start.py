@@ -144,6 +144,7 @@ def test_what_does_not_fit_is_one_sentence() -> None:
         (ClickBaseline(relevance=NETWORK), gaps, earlier, "missing now"),
         (Vectorization(relevance=NETWORK, dimension="auto"), log, _vector(2), "dimension"),
         (Vectorization(relevance=NETWORK, dimension=3), log, _vector(2), "other sizes"),
+        (ClickBaseline(relevance=NETWORK, seeds=2), log, earlier, "2 seeds"),
     ]
     for estimator, data, ranker, said in cases:
         with pytest.raises(WarmStartError, match=said):

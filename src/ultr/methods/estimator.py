@@ -189,10 +189,12 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         self.check_data(known, validation)
         path = None if checkpoint is None else Path(checkpoint)
         start = usable(init_model, self)
-        if self.seeds > 1:
-            self.ranker_ = learn_averaged(self, known, validation, checkpoint=path, progress=progress)
-        else:
-            self.ranker_ = self.learn(known, validation, init_model=start, checkpoint=path, progress=progress)
+        ranker: Ranker[ObjectiveT] = (
+            learn_averaged(self, known, validation, checkpoint=path, progress=progress)
+            if self.seeds > 1
+            else self.learn(known, validation, init_model=start, checkpoint=path, progress=progress)
+        )
+        self.ranker_ = ranker
         return self
 
     def learn(

@@ -11,12 +11,12 @@ from ultr.data.categories import Categories, recode
 from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Provenance
 from ultr.diagnosis import Diagnosis
-from ultr.diagnosis.finding import Verdict
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, compare, shift_from_log, unseen_part
 from ultr.methods.ranker import Ranker
 from ultr.metrics import Interval
 from ultr.metrics.exposure import ExposureShift
+from ultr.pages import Verdict
 
 SERVED, NEW = "served", "new"
 """Names of the two rankers in a comparison."""
