@@ -67,6 +67,7 @@ BENCHMARKS = (
     Benchmark("siege", ("--minutes", "2"), whole=("--minutes", "30"), long=True),
     Benchmark("prepare", whole=("--rows", *ROWS[1:])),
     Benchmark("processes", ("--features", "700", "--rounds", "2"), whole=()),
+    Benchmark("exploration"),
     Benchmark("growth", ("--rows", *ROWS[:-1]), whole=("--rows", *ROWS), plots="growth.png"),
     Benchmark("examining", ("--shown", "100000", "1000000"), whole=()),
     Benchmark("peers", ("--hidden", "128", "64", *PEERS), whole=("--hidden", "128", "64", *SEEDS)),
@@ -81,6 +82,8 @@ BENCHMARKS = (
     Benchmark("safe", long=True),
     Benchmark("head_queries", long=True),
     Benchmark("mutants", ("--seconds", "120"), whole=("--seconds", "3600"), long=True),
+    Benchmark("tuning", long=True),
+    Benchmark("seeds", long=True),
 )
 ON_MQ2007 = (
     Benchmark("peers", ("--hidden", "64", "32", *PEERS), whole=("--hidden", "64", "32", "--folds", *"12345")),

@@ -10,16 +10,19 @@ what `ultr doctor` says of the log before training.
 
 `--data` is a folder with `mq2007` and `mq2008` beside each other, which join the generated data. `--part 1/2` takes
 every second world, for two processes; `--keep FILE` adds what is found to a file, and `--show FILE...` makes the tables
-of such files.
+of such files. `--tables docs/results/NAME.json` stores the tables for `ultr reproduce docs`; `--show` reads such a
+file, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import mean
 from time import process_time
 from typing import Any
 
@@ -45,7 +48,10 @@ from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
 from ultr.diagnosis.gain import CLEAR, LITTLE
+from ultr.experiments.stored_tables import StoredTables
+from ultr.experiments.tables import figure, signed
 from ultr.methods.estimator import Estimator
+from ultr.pages import Table
 
 QUERIES = (50, 200, 1_000, 3_000)
 IMPRESSIONS = (10**4, 10**5, 10**6)
@@ -104,6 +110,8 @@ class Found:
     kept: float | None
     new: float | None = None
     """What `ultr doctor` says of the log: the share of debiased scores that is reliable and not known to raw clicks."""
+    relevance: str = ""
+    """The relevance model; empty in files of before it was noted."""
 
 
 def drawn(count: int, names: Sequence[str]) -> list[World]:
@@ -155,7 +163,7 @@ def measure(world: World, folder: Path | None, relevance: str, chosen: Sequence[
         error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
         seconds = process_time() - started
         kept = ranker.choices.get("kept")
-        found.append(Found(world, name, float(raw.mean()), float(gains.mean()), error, seconds, kept, new))
+        found.append(Found(world, name, float(raw.mean()), float(gains.mean()), error, seconds, kept, new, relevance))
     return found
 
 
@@ -168,49 +176,50 @@ def line(found: Sequence[Found]) -> str:
     return f"{world.number:3} {what:80} raw {found[0].raw:.3f}  {gains}{kept}"
 
 
-def tables(found: Sequence[Found]) -> list[str]:
+def gain_table(found: Sequence[Found]) -> Table:
     """Mean gains over raw clicks of each method, by all that a world is made of."""
     names = [name for name in METHODS[1:] if any(each.method == name for each in found)]
-    rows = ["| | worlds | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    cells: dict[str, list[str]] = {}
     for what, some in _kinds(found):
-        gains = [[each.gain for each in some if each.method == name] for name in names]
-        cells = [f"{np.mean(each):+.3f} ± {1.96 * np.std(each, ddof=1) / np.sqrt(len(each)):.3f}" for each in gains]
-        rows.append(f"| {what} | {len(gains[0])} | " + " | ".join(cells) + " |")
-    for what, count in (
-        ("below raw clicks beyond chance", lambda each: each.gain < -ERRORS * each.error),
-        ("above raw clicks beyond chance", lambda each: each.gain > ERRORS * each.error),
-    ):
-        rows.append(f"| {what} | | " + " | ".join(str(sum(map(count, _of(found, name)))) for name in names) + " |")
-    rows.append(
-        "| worst | | " + " | ".join(f"{min(each.gain for each in _of(found, name)):+.3f}" for name in names) + " |"
-    )
+        values = [[each.gain for each in some if each.method == name] for name in names]
+        cells[what] = [
+            str(len(values[0])),
+            *(f"{signed(mean(each))} ± {figure(_half_width(each))}" for each in values),
+        ]
     best = {each.world.number: 0.0 for each in found}
     for each in found:
         best[each.world.number] = max(best[each.world.number], each.gain)
-    regret = {name: [best[each.world.number] - each.gain for each in _of(found, name)] for name in ("click", *names)}
-    rows.append(
-        "| behind the best of all, mean | | " + " | ".join(f"{np.mean(regret[name]):.3f}" for name in names) + " |"
-    )
-    rows.append(
-        "| processor seconds, mean | | "
-        + " | ".join(f"{np.mean([each.seconds for each in _of(found, name)]):.0f}" for name in names)
-        + " |"
-    )
-    return rows
+    by_method: dict[str, Callable[[list[Found]], str]] = {
+        "below raw clicks beyond chance": lambda some: str(sum(each.gain < -ERRORS * each.error for each in some)),
+        "above raw clicks beyond chance": lambda some: str(sum(each.gain > ERRORS * each.error for each in some)),
+        "worst": lambda some: signed(min(each.gain for each in some)),
+        "behind the best of all, mean": lambda some: figure(mean(best[each.world.number] - each.gain for each in some)),
+        "processor seconds, mean": lambda some: f"{mean(each.seconds for each in some):.0f}",
+    }
+    for what, cell in by_method.items():
+        cells[what] = ["", *(cell(_of(found, name)) for name in names)]
+    return Table.of_cells("gains", "", cells, ["worlds", *names])
 
 
-def foretold(found: Sequence[Found]) -> list[str]:
+def forecast_table(found: Sequence[Found]) -> Table:
     """The gain of `auto` by what the doctor says before training."""
     points = [(each.new, each.gain) for each in _of(found, "auto") if each.new is not None]
-    new, gains = (np.array(values) for values in zip(*points, strict=True))
-    bounds = {"hardly": (-1.0, LITTLE), "a little": (LITTLE, CLEAR), "should pay": (CLEAR, 2.0)}
-    rows = ["| the doctor says | worlds | gain, mean | smallest | 10 % | median | 90 % | largest |", "|---" * 8 + "|"]
+    new, gained = (np.array(values) for values in zip(*points, strict=True))
+    bounds = {"hardly": (-1.0, LITTLE), "a little": (LITTLE, CLEAR), "should pay": (CLEAR, 2.0), "all": (-1.0, 2.0)}
+    cells = {}
     for words, (low, high) in bounds.items():
-        some = gains[(new >= low) & (new < high)]
+        some = gained[(new >= low) & (new < high)]
         if len(some):
-            spread = " | ".join(f"{each:+.3f}" for each in np.quantile(some, (0, 0.1, 0.5, 0.9, 1)))
-            rows.append(f"| {words} | {len(some)} | {some.mean():+.3f} | {spread} |")
-    return [*rows, f"Correlation of the share that is new with the gain: {np.corrcoef(new, gains)[0, 1]:.2f}"]
+            spread = [signed(each) for each in np.quantile(some, (0, 0.1, 0.5, 0.9, 1))]
+            cells[words] = [str(len(some)), signed(some.mean()), *spread, ""]
+    cells["all"][-1] = f"{np.corrcoef(new, gained)[0, 1]:.2f}"
+    columns = ["worlds", "gain, mean", "smallest", "10 %", "median", "90 %", "largest", "correlation with what is new"]
+    return Table.of_cells("forecast", "the doctor says", cells, columns)
+
+
+def _half_width(values: Sequence[float]) -> float:
+    """Half the width of a 95 % interval for the mean."""
+    return float(1.96 * np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def _of(found: Sequence[Found], name: str) -> list[Found]:
@@ -226,6 +235,24 @@ def _kinds(found: Sequence[Found]) -> Iterable[tuple[str, list[Found]]]:
                 yield f"{value:,} impressions" if name == "impressions" else str(value), some
 
 
+def kept_in(file: Path) -> list[Found]:
+    """The worlds of a file that `--keep` or `--tables` left."""
+    text = file.read_text()
+    rows = json.loads(text)["numbers"] if file.suffix == ".json" else map(json.loads, text.splitlines())
+    return [Found(**row | {"world": World(**row["world"])}) for row in rows]
+
+
+def command(options: argparse.Namespace, found: Sequence[Found]) -> str:
+    """The command that finds the same in one process, and the worlds that it finds more."""
+    numbers = {each.world.number for each in found}
+    words = ["python", "-m", "benchmarks.never_worse", "--worlds", str(max(numbers) + 1)]
+    words += ["--data", "FOLDER"] if any(each.world.data.startswith("mq") for each in found) else []
+    words += ["--relevance", options.relevance] if options.relevance != "mlp" else []
+    words += ["--methods", *options.methods] if tuple(options.methods) != METHODS else []
+    missing = ", ".join(str(number) for number in range(max(numbers)) if number not in numbers)
+    return shlex.join(words) + (f" without worlds {missing}" if missing else "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=60)
@@ -235,13 +262,15 @@ def main() -> None:
     parser.add_argument("--part", default="0/1", help="such as 0/2 and 1/2 for two processes")
     parser.add_argument("--keep", type=Path, help="file that a line of JSON is added to for each method in each world")
     parser.add_argument("--show", type=Path, nargs="+", help="such files, to make the tables of")
+    parser.add_argument("--tables", type=Path, help="file that the tables are stored in for `ultr reproduce docs`")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args()
     torch.set_num_threads(1)
     found: list[Found] = []
     if options.show:
-        rows = [json.loads(text) for file in options.show for text in file.read_text().splitlines()]
-        found = [Found(**row | {"world": World(**row["world"])}) for row in rows]
+        found = [each for file in options.show for each in kept_in(file)]
+        if other := {each.relevance for each in found} - {"", options.relevance}:
+            parser.error(f"these worlds were learned with --relevance {' and '.join(sorted(other))}")
         logs = {each.world.number: each.world for each in found if each.new is None}
         said = {number: correction(world.log(world.read(options.data))).new for number, world in logs.items()}
         found = [replace(each, new=said.get(each.world.number, each.new)) for each in found]
@@ -255,7 +284,11 @@ def main() -> None:
             if options.keep:
                 with options.keep.open("a") as file:
                     file.writelines(json.dumps(asdict(each)) + "\n" for each in new)
-    print("\n".join([*tables(found), "", *foretold(found)]))
+    made = [gain_table(found), forecast_table(found)] if "auto" in options.methods else [gain_table(found)]
+    print("\n".join(table.as_markdown() for table in made))
+    if options.tables:
+        numbers = [asdict(each) for each in found]
+        StoredTables.now("Methods against raw clicks", command(options, found), made, numbers).write(options.tables)
     gains = {name: [each.gain for each in _of(found, name)] for name in METHODS[1:]}
     write(
         [

@@ -7,6 +7,9 @@ clients rank 100 candidates a request, some on one connection each, some on a ne
 `/health` four times a second. Every `--reload-seconds` another file takes the place of the model: good ones in turn,
 and between them one without an end, with weights elsewhere, with an odd graph, cut short. The log is a pipe that nobody
 reads. In the end SIGTERM must be obeyed with exit code 0, and whatever an honest client did not get is an error.
+
+With `--log` the service logs what it shows and exchanges pairs (`--log-to`, `--explore swaps=0.05`), and every list
+that an honest client was answered must be in the log exactly once.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from tests.serving.ranker_file import write_ranker
 
 from benchmarks.measurement import Measurement, write
 from benchmarks.serving import HIDDEN, bodies, large_client, post, read_answer, resident_mib
+from benchmarks.shown_log import missing_and_repeated, named
 
 FEATURES, MOST_BYTES = 46, 8 * 2**20
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -204,12 +208,20 @@ def run_attackers(port: int, seconds: float, report: Connection) -> None:
     report.send(asyncio.run(run()))
 
 
-def run_honest(port: int, requests: list[bytes], seconds: float, report: Connection) -> None:
+def plain(body: bytes, _: str) -> bytes:
+    """A request that is not logged."""
+    return post(body)
+
+
+def run_honest(
+    port: int, requests: list[bytes], seconds: float, request_of: Callable[[bytes, str], bytes], report: Connection
+) -> None:
     until = time.monotonic() + seconds
     times: dict[str, list[float]] = {"kept": [], "new": [], "health": []}
     errors: Counter[str] = Counter()
+    answered: list[str] = []
 
-    async def ask(kind: str, request: bytes, connection: Any) -> Any:
+    async def ask(kind: str, query_id: str, request: bytes, connection: Any) -> Any:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(30):
@@ -218,6 +230,8 @@ def run_honest(port: int, requests: list[bytes], seconds: float, report: Connect
                 status, content = await read_answer(reader)
             if status != 200 or (kind != "health" and content.count(b'"score"') != 100):
                 errors[f"{kind}: {status} {content[:100].decode()}"] += 1
+            elif kind != "health":
+                answered.append(query_id)
             connection = reader, writer
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             errors[f"{kind}: {type(error).__name__}"] += 1
@@ -226,9 +240,12 @@ def run_honest(port: int, requests: list[bytes], seconds: float, report: Connect
         return connection
 
     async def keep_on(kind: str, seed: int) -> None:
-        draw, connection = random.Random(seed), None
+        draw, connection, number = random.Random(seed), None, 0
         while time.monotonic() < until:
-            connection = await ask(kind, HEALTH if kind == "health" else draw.choice(requests), connection)
+            number += 1
+            query_id = f"{kind}-{seed}-{number}"
+            request = HEALTH if kind == "health" else request_of(draw.choice(requests), query_id)
+            connection = await ask(kind, query_id, request, connection)
             if kind != "kept" and connection is not None:
                 connection[1].close()
                 connection = None
@@ -240,7 +257,7 @@ def run_honest(port: int, requests: list[bytes], seconds: float, report: Connect
         )
 
     asyncio.run(run())
-    report.send((dict(errors), times))
+    report.send((dict(errors), times, answered))
 
 
 def model_files(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -272,19 +289,23 @@ def siege(folder: Path, arguments: argparse.Namespace) -> list[Measurement]:
     seconds = arguments.minutes * 60
     names = [f"feature_{number}" for number in range(FEATURES)]
     model = write_ranker(folder / "model.onnx", names, hidden=HIDDEN)
-    requests = [post(body) for body in bodies(model, by_name=False)]
+    requests = bodies(model, by_name=False)
     allow_many_files()
-    command = [sys.executable, "-m", "ultr", "serve", str(model), "--port", "0", *arguments.option]
+    shown = folder / "shown"
+    logging = ["--log-to", str(shown), "--explore", "swaps=0.05"] if arguments.log else []
+    command = [sys.executable, "-m", "ultr", "serve", str(model), "--port", "0", *logging, *arguments.option]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         port = int(json.loads(process.stderr.readline())["address"].rpartition(":")[2])
         try:
-            results = _watch(process.pid, port, model, requests, seconds, arguments.reload_seconds)
+            results = _watch(
+                process.pid, port, model, requests, seconds, arguments.reload_seconds, logged=arguments.log
+            )
             metrics = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
         finally:
             process.terminate()
             code = process.wait(60)
-    errors, times, attacks, memory = results
+    errors, times, attacks, memory, answered = results
     for error, number in errors.items():
         print(f"ERROR {number} x {error}")
     print(f"\n{'attacker':>20}  what it got")
@@ -319,6 +340,13 @@ def siege(folder: Path, arguments: argparse.Namespace) -> list[Measurement]:
         )
     found.append(Measurement("lines of the log dropped", _metric(metrics, "ultr_log_lines_dropped_total"), ""))
     found.append(Measurement("load average", os.getloadavg()[0], ""))
+    if arguments.log:
+        missing, repeated = missing_and_repeated(answered, shown)
+        found += [
+            Measurement("lists answered to honest clients", len(answered), ""),
+            Measurement("answered and not in the log", len(missing), "", headline=True),
+            Measurement("more than once in the log", repeated, "", headline=True),
+        ]
     return found
 
 
@@ -327,8 +355,8 @@ def _metric(text: str, name: str) -> float:
 
 
 def _watch(
-    pid: int, port: int, model: Path, requests: list[bytes], seconds: float, reload_seconds: float
-) -> tuple[dict[str, int], dict[str, list[float]], dict[str, dict[str, int]], dict[str, Any]]:
+    pid: int, port: int, model: Path, requests: list[bytes], seconds: float, reload_seconds: float, *, logged: bool
+) -> tuple[dict[str, int], dict[str, list[float]], dict[str, dict[str, int]], dict[str, Any], list[str]]:
     """Let all of them loose, exchange the model meanwhile, and read the memory of the service every second."""
 
     def child(target: Any, *given: Any) -> Connection:
@@ -336,7 +364,7 @@ def _watch(
         multiprocessing.get_context("spawn").Process(target=target, args=(port, *given, theirs), daemon=True).start()
         return ours
 
-    honest = child(run_honest, requests, seconds)
+    honest = child(run_honest, requests, seconds, named if logged else plain)
     attack = child(run_attackers, seconds)
     files, exchanges, due, memory = model_files(model.parent), 0, time.monotonic() + reload_seconds, []
     while not honest.poll(1.0):
@@ -346,8 +374,8 @@ def _watch(
             draft.write_bytes(next(files)[1])
             draft.replace(model)
             exchanges, due = exchanges + 1, due + reload_seconds
-    errors, times = honest.recv()
-    return errors, times, attack.recv(), {"mib": memory, "peak": peak_mib(pid), "exchanges": exchanges}
+    errors, times, answered = honest.recv()
+    return errors, times, attack.recv(), {"mib": memory, "peak": peak_mib(pid), "exchanges": exchanges}, answered
 
 
 def main() -> None:
@@ -357,6 +385,7 @@ def main() -> None:
     parser.add_argument(
         "--option", action="append", default=[], help="a further option of ultr serve, such as --threads=1"
     )
+    parser.add_argument("--log", action="store_true", help="log and explore, and check the log in the end")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

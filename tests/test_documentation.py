@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -13,8 +14,10 @@ from tests.documentation import stand_ins
 from tests.draws import few_draws, plain_drawings
 from tests.experiments.in_this_process import in_this_process
 
+from ultr.cli import EXTRAS
 from ultr.clicks import CLICK_MODELS
 from ultr.methods import METHODS
+from ultr.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -105,6 +108,24 @@ def test_the_page_of_a_method_trains_it(name: str) -> None:
 def test_links_between_files_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+def test_install_lines_are_true() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    files = [ROOT / "Dockerfile", ROOT / "Makefile", ROOT / "constraints.txt", *PAGES]
+    files += [path for folder in ("src", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")]
+    named = set(EXTRAS.values())
+    for path in files:
+        text = path.read_text()
+        # No public index has it: a line installs the checkout (`.`) or a file.
+        assert not re.search(r"pip install (?:-\S+ (?:\S+\.txt )?)*'?ultr\b(?!-)", text), path
+        for found in re.findall(r"(?:\.|\.whl)\[([a-z][a-z,]*)\]'", text):
+            named |= set(found.split(","))
+        for found in re.findall(r"how_to_install\(('[^)]*')\)", text):
+            named |= set(re.findall("[a-z]+", found))
+    assert {"all", "serve", "testing", "postgres", "xgboost"} <= named
+    assert named <= extras
+    assert re.findall(r"ultr-([\d.]+)-py3", (ROOT / "docs" / "install.md").read_text()) == [__version__]
 
 
 def test_every_name_on_the_page_about_the_paper_exists() -> None:

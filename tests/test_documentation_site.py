@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.pages.browser import chromium
 
 import ultr
 
@@ -86,6 +87,30 @@ def test_every_picture_and_formula_has_words(site: Path, pages: dict[str, Fetche
 def test_the_concepts_have_pictures(site: Path) -> None:
     for page in (site / "concepts").glob("*.html"):
         assert '<figure class="picture"><svg' in page.read_text(), page
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_search_finds_pages_that_are_opened_as_files(site: Path, width: int) -> None:
+    asked: list[str] = []
+    with chromium() as browser:
+        tab = browser.new_context(viewport={"width": width, "height": 800}).new_page()
+        tab.set_default_timeout(120_000)
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto((site / "methods" / "dla.html").as_uri())
+        if width < 960:
+            tab.locator("label.md-header__button[for=__search]").click()
+            tab.wait_for_function("document.activeElement.className.includes('md-search__input')")
+        box = tab.locator("input.md-search__input")
+        box.click()
+        box.press_sequentially("infinite scroll")
+        first = tab.locator(".md-search-result__link").first
+        first.wait_for()
+        assert "pagination.html" in str(first.get_attribute("href"))
+        first.click()
+        tab.wait_for_url("**/pagination.html*")
+        assert tab.locator("h1").first.is_visible()
+    assert asked
+    assert {address.partition("://")[0] for address in asked} == {"file"}
 
 
 def test_every_public_name_is_in_the_reference(pages: dict[str, Fetches]) -> None:

@@ -29,7 +29,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code: str) -> None:
 @pytest.mark.parametrize("library", ["pytest", "hypothesis"])
 def test_without_what_the_contract_tests_need_the_missing_extra_is_named(library: str) -> None:
     code = f"import sys; sys.modules['{library}'] = None\ntry: import ultr.testing\nexcept ImportError as e: print(e)"
-    assert _run(code) == "ultr.testing needs pytest and hypothesis: pip install 'ultr[testing]'\n"
+    assert _run(code) == "ultr.testing needs pytest and hypothesis: pip install '.[testing]' in a checkout of ultr\n"
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -49,7 +49,7 @@ def test_the_version_is_that_of_the_project_file() -> None:
 
 def test_without_torch_the_missing_extra_is_named() -> None:
     code = "import sys; sys.modules['torch'] = None\nimport ultr\ntry: ultr.load\nexcept ImportError as e: print(e)"
-    assert "pip install 'ultr[train]'" in _run(code)
+    assert "pip install '.[train]' in a checkout" in _run(code)
 
 
 def test_no_source_file_uses_pickle() -> None:

@@ -24,9 +24,10 @@ import torch
 from benchmarks.attack.folders import Checkpoints, ClickLogs, Forests, Models
 from benchmarks.attack.letor import LetorLines
 from benchmarks.attack.outcome import BAD, Outcome, Tally, Target, TooSlowError, limited
+from benchmarks.attack.plans import Plans
 from benchmarks.attack.raw_logs import RawLogs
 
-TARGETS: tuple[Callable[[Path], Target], ...] = (Models, Forests, Checkpoints, ClickLogs, RawLogs, LetorLines)
+TARGETS: tuple[Callable[[Path], Target], ...] = (Models, Forests, Checkpoints, ClickLogs, RawLogs, Plans, LetorLines)
 """What is attacked; a new target is a class with a name and an `attempt`, here."""
 SHOWN = 5
 """Attempts of each target that are told of, of those that must not end so."""

@@ -1,4 +1,4 @@
-"""The pictures of the concept pages, drawn by the library when the site is built, so that they cannot grow stale.
+"""The pictures of the home page and the concepts, drawn by the library at every build, so that they cannot grow stale.
 
 A page asks for one with a comment, `<!-- picture: NAME -->`; it takes the colours of the page.
 """
@@ -15,8 +15,11 @@ from ultr.arrays import Doubles
 from ultr.bias import bias_graph
 from ultr.bias.identifiability import BiasGraph
 from ultr.clicks import ClickMatrix, PositionBased, TrustBias
+from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
+from ultr.methods import ClickBaseline, LabelBaseline
+from ultr.methods.estimator import Estimator
 from ultr.methods.vectorization import Vectorization
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank
 from ultr.relevance import MLP
@@ -34,6 +37,36 @@ def on_page_content(html: str, **_: Any) -> str:
 @cache
 def _element(name: str) -> str:
     return f'<figure class="picture">{PICTURES[name]().svg(name)}</figure>'
+
+
+def wanted() -> Drawing:
+    """How much users want what stands at each rank, by three rankers."""
+    data = letor_like(train_queries=1_000, validation_queries=100, test_queries=500)
+    log = simulate(data.train, TrustBias(), impressions=1_000_000, svm_share=0.02, rankings=4, noise=0.5)
+    network = MLP(hidden=(64, 32), steps=600)
+    trained: dict[str, tuple[str, Estimator]] = {
+        "trained on labels": (GREEN, LabelBaseline(relevance=network).fit(data.train, validation=data.validation)),
+        "on debiased clicks": (BLUE, Vectorization(relevance=network).fit(log)),
+        "on raw clicks": (GREY, ClickBaseline(relevance=network).fit(log)),
+    }
+    long = np.flatnonzero(np.diff(data.test.offsets) >= len(PLACES))
+    test = data.test.select(long)
+    figure, axes = blank(7.2, 3.0)
+    told = []
+    for name, (colour, ranker) in trained.items():
+        scores = ragged.pad(ranker.score(test.features, test.offsets), test.offsets, fill=-np.inf)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : len(PLACES)]
+        grades = np.take_along_axis(ragged.pad(test.labels, test.offsets, fill=0), order, axis=1).mean(axis=0)
+        axes.plot(PLACES, grades, "o-", color=colour, markersize=4, linewidth=1.6, label=name)
+        told.append(f"{name} {grades[0]:.2f} at rank 1 and {grades[-1]:.2f} at rank 10")
+    axes.set_xticks(PLACES)
+    axes.set_xlabel("rank")
+    axes.set_ylabel("mean grade, 0 to 4")
+    axes.set_title("how much people want what stands there", loc="left", fontsize=10)
+    axes.legend(frameon=False, fontsize=9, loc="lower left")
+    return Drawing(
+        figure, f"Mean grade of the document at each rank, on queries that nobody learned from: {'; '.join(told)}."
+    )
 
 
 def examination() -> Drawing:
@@ -242,6 +275,7 @@ def _graph(axes: Any, graph: BiasGraph) -> None:
 
 
 PICTURES = {
+    "wanted": wanted,
     "examination": examination,
     "departures": departures,
     "click-matrix": click_matrix,

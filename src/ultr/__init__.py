@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ultr.data.bias_factor import numeric_factor as numeric_factor
     from ultr.data.click_log import ClickLog as ClickLog
     from ultr.data.judged import JudgedLists as JudgedLists
+    from ultr.data.shown_rows import log_of_rows as log_of_rows
     from ultr.datasets.layouts import read_layout as read_layout
     from ultr.datasets.letor_like import letor_like as letor_like
     from ultr.datasets.svmlight import read_svmlight as read_svmlight
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ultr.relevance.mlp import MLP as MLP
     from ultr.relevance.trees import Trees as Trees
     from ultr.simulation.log import simulate as simulate
+    from ultr.tuning.tuning import tune as tune
 
 _HOMES = {
     "Affine": "ultr.methods.affine",
@@ -93,6 +95,7 @@ _HOMES = {
     "export_forest": "ultr.exporting.forest_file",
     "letor_like": "ultr.datasets.letor_like",
     "load": "ultr.methods.registry",
+    "log_of_rows": "ultr.data.shown_rows",
     "make_safe": "ultr.methods.safe",
     "numeric_factor": "ultr.data.bias_factor",
     "prepare": "ultr.preparation.log",
@@ -102,6 +105,7 @@ _HOMES = {
     "read_svmlight": "ultr.datasets.svmlight",
     "read_table": "ultr.datasets.table_file",
     "simulate": "ultr.simulation.log",
+    "tune": "ultr.tuning.tuning",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -115,9 +119,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        from ultr.errors import MissingExtraError
+        from ultr.errors import MissingExtraError, how_to_install
 
-        raise MissingExtraError(f"ultr.{name} needs torch; install it with: pip install 'ultr[train]'") from error
+        raise MissingExtraError(f"ultr.{name} needs torch; install it with: {how_to_install('train')}") from error
 
 
 def __dir__() -> list[str]:

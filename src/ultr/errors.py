@@ -55,6 +55,15 @@ class MissingExtraError(UltrError, ImportError):
     """The optional dependencies of a part of ultr are not installed."""
 
 
+def how_to_install(*extras: str) -> str:
+    """The command that brings extras; a checkout is named, because no public index has ultr.
+
+    >>> how_to_install("trees", "xgboost")
+    "pip install '.[trees,xgboost]' in a checkout of ultr"
+    """
+    return f"pip install '.[{','.join(extras)}]' in a checkout of ultr"
+
+
 class UltrWarning(UserWarning):
     """A result is right, but not what one might take it for."""
 

@@ -11,6 +11,7 @@ from benchmarks.attack.__main__ import attack
 from benchmarks.attack.folders import Checkpoints, ClickLogs, Forests, Models
 from benchmarks.attack.letor import LetorLines, slowly
 from benchmarks.attack.outcome import BAD, Outcome, Target, outcome_of
+from benchmarks.attack.plans import Plans
 from benchmarks.attack.raw_logs import RawLogs
 
 from ultr import files
@@ -20,7 +21,7 @@ from ultr.errors import DataError
 
 @pytest.mark.parametrize(
     ("make", "attempts"),
-    [(Models, 12), (Forests, 12), (Checkpoints, 12), (ClickLogs, 12), (RawLogs, 1), (LetorLines, 50)],
+    [(Models, 12), (Forests, 12), (Checkpoints, 12), (ClickLogs, 12), (RawLogs, 1), (Plans, 300), (LetorLines, 50)],
 )
 def test_no_attempt_ends_as_none_may(make: type[Target], attempts: int, tmp_path: Path) -> None:
     tally = attack(make(tmp_path), 3, math.inf, most=attempts)  # type: ignore[call-arg]

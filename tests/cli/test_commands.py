@@ -81,6 +81,7 @@ def test_help_names_every_command() -> None:
         "doctor",
         "methods",
         "train",
+        "tune",
         "evaluate",
         "compare",
         "rank",
@@ -137,6 +138,7 @@ def test_categories_of_trees_are_named_on_the_command_line(tmp_path: Path) -> No
     (tmp_path / "lists.csv").write_text("\n".join(["query,label,brand,colour", *lines]) + "\n")
     train = [
         "train",
+        "tune",
         "label",
         "--data",
         tmp_path / "lists.csv",
@@ -468,7 +470,7 @@ def test_a_library_boosts_for_a_method_like_any_other(log: Path, model: Path, tm
     assert first.startswith("stage trees: 12 steps, best held-out nDCG@10 0.")
     best = max(record.value or 0 for record in load(tmp_path / "trees").history)
     assert first.endswith(f"{best:.4f}")
-    assert "XGBoostRanker · trees · step 10: valid 0." in ran.stderr
+    assert "XGBoostRanker · trees · step 10: held-out nDCG@10 0." in ran.stderr
     assert not list(tmp_path.glob(".*checkpoint"))
     compared = json.loads(ultr("compare", model, tmp_path / "trees", "--log", log, "--json").stdout)
     assert compared

@@ -7,7 +7,10 @@ import pytest
 from pyarrow import parquet
 from tests.cli.console import ultr
 from tests.diagnosis.logs import thorough
+from tests.diagnosis.test_plan import log_of
 from tests.preparation.test_log import GOOD, frame
+
+from ultr.data.exploration_plan import ExplorationPlan
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,16 @@ def test_a_log_is_examined_in_words_tables_and_a_page(log: Path, tmp_path: Path)
     again = json.loads(ultr("doctor", log, "--samples", 5, "--json").stdout)
     assert again["log"] == str(log)
     assert len(again["findings"]) == 8
+
+
+def test_a_plan_is_written_and_said_in_words(tmp_path: Path) -> None:
+    # 1 and 2 are linked, and 3 and 4; nothing leads from 2 to 3.
+    apart = log_of(("uvxy", 10_000, [4_000, 2_000, 1_000, 500]), ("vuyx", 10_000, [3_000, 3_000, 700, 800]))
+    apart.save(tmp_path / "log")
+    text = ultr("doctor", tmp_path / "log", "--samples", 5, "--plan", tmp_path / "plan.json", columns=400).stdout
+    assert "Exchange positions 2 and 3 (5.00%) of the pages" in text
+    plan = ExplorationPlan.read(tmp_path / "plan.json")
+    assert [(pair.first, pair.second) for pair in plan.pairs] == [(2, 3)]
 
 
 def test_a_raw_log_is_prepared_on_the_way_and_nothing_is_left(tmp_path: Path) -> None:

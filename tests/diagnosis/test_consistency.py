@@ -13,18 +13,18 @@ from ultr import ClickLog, click_model, diagnose, letor_like, simulate
 from ultr.diagnosis import Diagnosis, Verdict
 
 
-def one_swap(clicks: int) -> ClickLog:
-    """A fixed order on 8,000 pages, and 200 of the first query with its first two documents the other way round."""
-    random, queries = np.random.default_rng(0), np.append(np.arange(8_000) % 200, 0)
+def one_query_moved(clicks: int) -> ClickLog:
+    """A fixed order on 8,000 pages, and 600 of the first query with its documents at all places, so often clicked."""
+    random, queries = np.random.default_rng(0), np.append(np.arange(8_000) % 200, [0, 0, 0])
     documents = 4 * queries[:, None] + np.arange(4)
-    documents[-1, :2] = 1, 0
-    clicked = random.random((8_001, 4)) < random.uniform(0.1, 0.8, size=800)[documents] * THETA
+    documents[-3:] = [np.roll(np.arange(4), turn) for turn in (1, 2, 3)]
+    clicked = random.random((8_003, 4)) < random.uniform(0.1, 0.8, size=800)[documents] * THETA
     return ClickLog.of(
         features=random.normal(size=(800, 2)),
         documents=documents.reshape(-1),
-        offsets=np.arange(0, 4 * 8_001 + 1, 4),
-        clicks=np.append(clicked[:-1], [clicks, clicks, 0, 0]),
-        impressions=np.append(np.ones(8_000, dtype=np.int64), 200),
+        offsets=np.arange(0, 4 * 8_003 + 1, 4),
+        clicks=np.append(clicked[:-3], np.full(12, clicks)),
+        impressions=np.append(np.ones(8_000, dtype=np.int64), [200, 200, 200]),
         queries=queries,
     )
 
@@ -40,8 +40,8 @@ LOGS: dict[str, Callable[[], ClickLog]] = {
         pages=8_000, swaps=False, features=np.tile(np.arange(4.0), 200)[:, None]
     ),
     "hardly a click": lambda: thorough(pages=60),
-    "a swap with two clicks": lambda: one_swap(2),
-    "a swap with many clicks": lambda: one_swap(90),
+    "one query moved, with two clicks": lambda: one_query_moved(2),
+    "one query moved, with many clicks": lambda: one_query_moved(90),
     "devices": lambda: by_device(pages=8_000),
     "trust bias": lambda: simulate(
         letor_like(train_queries=60, validation_queries=1, test_queries=1).train,
@@ -105,6 +105,8 @@ def test_the_set_of_logs_has_every_headline() -> None:
         assert any(headline.startswith(start) for headline in headlines), start
 
 
-@pytest.mark.parametrize("name", ["equal features in place of swaps", "a swap with two clicks", "no swaps"])
+@pytest.mark.parametrize(
+    "name", ["equal features in place of swaps", *(name for name in LOGS if name.startswith("one query")), "no swaps"]
+)
 def test_hardly_a_swap_debiases_nothing_by_itself(name: str) -> None:
     assert "only as far as documents with similar features are alike" in examined(name).headline

@@ -94,7 +94,7 @@ def diagnosis(
         ),
         (
             diagnosis(differing=("device",)),
-            "This log can be debiased, but the bias of a position is not the same for every device. It pays.",
+            "This log can be debiased, but position bias is not the same for every device. It pays.",
         ),
         (
             diagnosis(answer="no", rank=2, supported=2, differing=("device",)),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.diagnosis.logs import THETA, thorough
@@ -75,6 +77,16 @@ def test_a_curve_without_an_interval_says_so_and_is_not_good() -> None:
     assert "In 80% of the resamples swaps do not link all positions" in finding.answer
     assert found.by_swaps
     assert not found.told
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(0.1, Verdict.GOOD), (0.11, Verdict.UNKNOWN)])
+def test_a_curve_that_hangs_on_a_few_queries_says_nothing_however_narrow(failed: float, verdict: Verdict) -> None:
+    one = replace(curve("all-pairs", [1, 0.5, 0.2]), failed=failed)
+    others = [curve(name, [1, 0.5, 0.2]) for name in ("click-rate", "pivot", "adjacent-chain", "em")]
+    found = bias(one, *others)
+    assert found.section().verdict is verdict
+    assert found.told == (verdict is Verdict.GOOD)
+    assert ("11% of the resamples" in found.section().answer) == (verdict is Verdict.UNKNOWN)
 
 
 @pytest.mark.parametrize(("high", "verdict"), [(1.99, Verdict.GOOD), (2.0, Verdict.UNKNOWN)])

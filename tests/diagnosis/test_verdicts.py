@@ -472,7 +472,7 @@ def test_of_several_that_differ_the_two_farthest_apart_are_named() -> None:
 )
 def test_an_interval_ten_times_as_wide_as_its_lower_end_says_nothing(low: float, high: float, verdict: Verdict) -> None:
     found = _bias(
-        _curve("all-pairs", [1.0, 0.3], [1.0, low], [1.0, high], failed=0.56),
+        _curve("all-pairs", [1.0, 0.3], [1.0, low], [1.0, high], failed=0.56 if np.isnan(low) else 0.1),
         _curve("em", [1, 0.3], [1, low], [1, high]),
     )
     assert found.section().verdict is verdict

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.bias.explored_world import Context, adjacent, expected_log
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.clicks.model import EXAMINATION
@@ -251,3 +252,18 @@ def test_input_that_does_not_fit_is_one_sentence() -> None:
     other.feature_names = ("bm25",)  # type: ignore[attr-defined]
     with pytest.raises(DataError, match="a ranker knows 1 features, the log has 3"):
         compare(other, NOISE, log)
+
+
+def test_propensities_are_those_of_exploration_and_it_is_said() -> None:
+    random = np.random.default_rng(0)
+    kinds = ({"x": 0.8, "y": 0.4, "z": 0.1}, {"x": 0.1, "y": 0.2, "z": 0.4})
+    contexts = [Context(kinds[n % 2], adjacent(3, 0.1), pages=4_000, query=str(n)) for n in range(40)]
+    log = replace(expected_log(contexts), features=random.normal(size=(3, 3)).astype(np.float32))
+    found = compare(By(0), By(1), log, seed=0)
+    assert found.propensities == pytest.approx((1.0, 0.5, 0.25), rel=1e-6)
+    assert found.explored == 40 * 4_000 * 3
+    assert "480,000 placements by exploration" in found.exploration
+    plain = compare(By(0), By(1), replace(log, placements=None), seed=0)
+    assert (plain.explored, plain.exploration) == (0, "")
+    assert plain.propensities is not None
+    assert np.abs(plain.propensities / (1.0, 0.5, 0.25) - 1).max() > 0.3

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.bias.explored_world import Context, adjacent, expected_log
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.clicks.model import EXAMINATION, relevance
@@ -324,6 +325,31 @@ def test_a_part_of_a_log_is_valued_as_a_log_of_its_own() -> None:
     evidence = Evidence.of(two_queries().select(np.array([2])))
     assert evidence.query_numbers.tolist() == [1]
     assert Valuation(THETA).of_scores(np.array([0.0, 1.0]), evidence).totals == pytest.approx([4.0])
+
+
+def test_placement_propensities_cancel_in_a_value_which_is_given_what_was_shown() -> None:
+    """The mean examination by logged probabilities is the same, and one by what was shown varies less."""
+    relevance, theta, chance = np.array([0.8, 0.4, 0.2]), THETA, 0.2
+    log = expected_log([Context(dict(zip("abc", relevance.tolist(), strict=True)), adjacent(3, chance))])
+    (part,) = Evidence.of(log).parts()
+    # P(document at position), with each of the two adjacent pairs exchanged on a fifth of the pages.
+    placed = np.array([[1 - chance, chance, 0], [chance, 1 - 2 * chance, chance], [0, chance, 1 - chance]])
+    np.testing.assert_allclose(part.mean(theta), placed @ theta)
+    np.testing.assert_allclose(part.clicks / part.impressions / part.mean(theta), relevance)
+
+    random, pages = np.random.default_rng(0), 50
+    outcomes = np.array([[0, 1, 2], [1, 0, 2], [0, 2, 1]])
+    given_shown, given_chances = [], []
+    for _ in range(4_000):
+        drawn = outcomes[random.choice(3, size=pages, p=[1 - 2 * chance, chance, chance])]
+        examined = theta[np.argsort(drawn, axis=1)]
+        clicks = (random.random((pages, 3)) < examined * relevance).sum(axis=0)
+        given_shown.append(clicks / examined.sum(axis=0))
+        given_chances.append(clicks / (pages * placed @ theta))
+    for found in (given_shown, given_chances):
+        error = np.std(found, axis=0) / np.sqrt(len(found))
+        assert (np.abs(np.mean(found, axis=0) - relevance) < 4 * error).all()
+    assert (np.var(given_shown, axis=0) < np.var(given_chances, axis=0)).all()
 
 
 def test_a_log_without_a_click_has_no_relevance_to_normalise_by() -> None:

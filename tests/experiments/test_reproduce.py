@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,9 +38,10 @@ from ultr.experiments.analyses.projection import (
 )
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.progress_table import ProgressTable
-from ultr.experiments.reproduce import reproduce
+from ultr.experiments.reproduce import command_line, reproduce
 from ultr.experiments.run import Found, execute
 from ultr.experiments.spec import read_spec
+from ultr.experiments.stored_tables import StoredTables
 from ultr.methods import load
 
 HEAD = """
@@ -124,6 +126,33 @@ def test_tables_figures_and_numbers_are_written(done: tuple[str, Path]) -> None:
     # What does not learn from clicks is one and the same run in both.
     same = [a["measures"] == b["measures"] for a, b in zip(by_labels["rankers"], by_clicks["rankers"], strict=True)]
     assert same[:3] == [True, True, False]
+
+
+def test_tables_are_stored_with_the_command_that_gives_them(done: tuple[str, Path]) -> None:
+    stored = StoredTables.read(done[1] / "small" / "tables.json")
+    assert stored.command == "ultr reproduce small.toml"
+    text = (done[1] / "small" / "tables.md").read_text()
+    assert len(stored.tables) == 2
+    assert all(table.as_markdown() in text for table in stored.tables)
+    assert stored.numbers == json.loads((done[1] / "small" / "results.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ({}, "ultr reproduce docs/specs/a.toml"),
+        ({"data": "mq2008=/home/me/mq2008", "seeds": [0, 2]}, "--data mq2008=FOLDER --seeds 0,2"),
+        ({"data": "letor-like=300", "quick": True}, "--data letor-like=300 --quick"),
+        ({"changes": ["data.mq2007.folds=[1,2]", "only=['Click']"]}, "--set 'data.mq2007.folds=[1,2]' --set "),
+    ],
+)
+def test_the_command_names_what_decides_and_no_folder_of_this_machine(arguments: dict[str, Any], command: str) -> None:
+    nothing = {"data": None, "quick": False, "as_published": False, "seeds": None, "changes": ()}
+    for name in ("docs/specs/a.toml", str(Path.cwd() / "docs/specs/a.toml")):
+        found = command_line(name, **nothing | arguments)
+        assert command in found
+        assert found.startswith("ultr reproduce docs/specs/a.toml")
+        assert "/home" not in found
 
 
 def test_a_finished_reproduction_runs_nothing_again(done: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +302,9 @@ def test_rankers_of_libraries_that_are_not_installed_are_left_out_with_a_note(
     said: list[str] = []
     with pytest.raises(OptionError, match="nothing is left to run"):
         reproduce(name, out=tmp_path / "out", say=said.append)
-    assert said == ["X is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'"]
+    assert said == [
+        "X is left out, because its library is not installed: pip install '.[trees,xgboost]' in a checkout of ultr"
+    ]
 
 
 def test_the_code_and_the_data_are_in_the_name_of_a_run(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tests.bias.explored_world import THETA, Context, adjacent, expected_log
 from tests.relevance.documents import inputs_of
 
 from ultr.clicks.model import EXAMINATION
@@ -55,3 +57,14 @@ def test_the_click_rates_of_a_randomised_log_are_its_propensities() -> None:
     log = simulate(train, click_model("position-based"), impressions=10**8, svm_share=0.1, rankings=200, noise=1e6)
     ranker = InversePropensity(estimator="click-rate", relevance=TINY).fit(log)
     np.testing.assert_allclose(_propensities(ranker), TRUE, atol=0.02)
+
+
+def test_propensities_come_from_exploration_where_the_ranking_is_confounded_with_relevance() -> None:
+    morning = Context({"x": 0.8, "y": 0.4, "z": 0.1}, adjacent(3, 0.1))
+    evening = Context({"x": 0.1, "y": 0.2, "z": 0.4}, adjacent(3, 0.2), query="r")
+    log = expected_log([morning, evening])
+    for estimator in ("all-pairs", "adjacent-chain"):
+        ranker = InversePropensity(estimator=estimator, relevance=TINY).fit(log)
+        np.testing.assert_allclose(_propensities(ranker), THETA, rtol=1e-5)
+    plain = InversePropensity(relevance=TINY).fit(replace(log, placements=None))
+    assert np.abs(_propensities(plain) / THETA - 1).max() > 0.3

@@ -311,5 +311,5 @@ def test_a_missing_library_is_an_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, method.name, None)
     extra = {"lightgbm": "trees", "xgboost": "xgboost"}[method.name]
-    with pytest.raises(MissingExtraError, match=rf"needs {method.name}; .*ultr\[{extra}\]"):
+    with pytest.raises(MissingExtraError, match=rf"needs {method.name}; .*pip install '\.\[{extra}\]'"):
         _make(method).fit(small_log)

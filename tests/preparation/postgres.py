@@ -18,7 +18,7 @@ USER = "postgres"
 def why_not() -> str | None:
     """The reason for which no server can be started, if there is one."""
     if find_spec("psycopg") is None:
-        return "PostgreSQL needs psycopg (pip install 'ultr[postgres]')"
+        return "PostgreSQL needs psycopg (pip install '.[postgres]')"
     if programs() is None:
         return "PostgreSQL is not installed (Debian's package postgresql)"
     if os.geteuid() == 0 and shutil.which("runuser") is None:

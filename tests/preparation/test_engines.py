@@ -25,7 +25,7 @@ from ultr.preparation.ubi import read_ubi
 
 needs_spark = pytest.mark.skipif(
     find_spec("pyspark") is None or shutil.which("java") is None,
-    reason="the engine spark needs pyspark (pip install 'ultr[spark]') and Java 17 or newer",
+    reason="the engine spark needs pyspark (pip install '.[spark]') and Java 17 or newer",
 )
 
 
@@ -167,7 +167,7 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
 
 def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs ibis; install it with: pip install 'ultr\[prepare\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs ibis; install it with: pip install '\.\[prepare\]'"):
         read_log(frame(page(1, "a", "xy", "01")))
 
 

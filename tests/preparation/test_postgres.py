@@ -191,5 +191,5 @@ def test_what_is_wrong_with_a_database_is_one_sentence(
         read_log("sql:SELECT (1", engine=url)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "ibis.backends.postgres", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ultr\[postgres\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[postgres\]'"):
         read_log("shown", engine=url)

@@ -231,7 +231,7 @@ def test_a_damaged_forest_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_lightgbm_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ultr\[trees\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[trees\]'"):
         ClickBaseline(relevance=FEW).fit(small_log())
 
 

@@ -86,6 +86,8 @@ def test_queries_that_lose_are_those_whose_value_falls(inputs: ReportInputs) -> 
     change = compared.values["vectors"].totals - compared.values[AS_SHOWN].totals
     assert losing["queries"] == (change < 0).sum()
     assert losing["of"] == len(change)
+    pages = compared.values["vectors"].bases
+    assert losing["share_of_pages"] == pytest.approx(pages[change < 0].sum() / pages.sum())
     worst = [new - old for _, pages, old, new in losing["worst"] for old, new in [(old * pages, new * pages)]]
     assert worst == pytest.approx(sorted(change[change < 0])[:5])
 

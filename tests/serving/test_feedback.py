@@ -12,15 +12,18 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from pyarrow import parquet
+from tests.cli.console import ultr
 from tests.serving.ranker_file import weights_of
 from tests.serving.service import PATIENCE, Client, client, error_of, running
 from tests.serving.test_routes import counted
 
+from ultr.data.exploration_plan import ExplorationPlan, PlannedPair
 from ultr.errors import OptionError
 from ultr.preparation import prepare
 from ultr.preparation.engine import connect
 from ultr.preparation.ubi import read_ubi
-from ultr.serving.exploration import placement_propensity
+from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings
 
 EPSILON = 0.5
@@ -41,9 +44,19 @@ def ask(service: Client, *queries: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path, table: str) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for path in sorted(folder.glob(f"{table}-*.jsonl")) for line in path.read_text().splitlines()
-    ]
+    """The rows of all files of a table, without what is null."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob(f"{table}-*")):
+        if path.suffix == ".parquet":
+            rows += parquet.read_table(path).to_pylist()
+        else:
+            rows += map(json.loads, path.read_text().splitlines())
+    return [filled(row) for row in rows]
+
+
+def filled(row: dict[str, Any]) -> dict[str, Any]:
+    parts = {name: filled(value) if isinstance(value, dict) else value for name, value in row.items()}
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 def impressions(folder: Path) -> list[dict[str, Any]]:
@@ -52,7 +65,7 @@ def impressions(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def service(model: Path, tmp_path: Path) -> Iterator[Client]:
-    with client(model, ServiceSettings(log_to=tmp_path, explore=EPSILON, shown=3)) as found:
+    with client(model, ServiceSettings(log_to=tmp_path, explore=Exploration(SWAPS, EPSILON), shown=3)) as found:
         yield found
 
 
@@ -84,7 +97,9 @@ def test_an_answer_is_in_the_log_as_it_was_shown(service: Client, tmp_path: Path
             assert attributes["object"]["object_id"] == each["id"]
             assert attributes["position"]["ordinal"] == place
             base = by_score.index(each) + 1
-            chance = placement_propensity(base - 1, place - 1, shown=3, epsilon=EPSILON)
+            # Each of the two pairs is exchanged in half of the explored lists; the middle is in both.
+            stays = 1 - EPSILON / 2 * (2 if base == 2 else 1)
+            chance = pytest.approx(stays if base == place else EPSILON / 2)
             assert attributes["ultr"] == {"propensity": chance, "score": each["score"], "base_rank": base}
     assert next(seen, None) is None
     moved = sum(row["query_response_hit_ids"] != logged[0]["query_response_hit_ids"] for row in logged)
@@ -185,9 +200,35 @@ def test_a_full_disk_is_counted_and_ranking_goes_on(
     assert counted(service, "ultr_shown_queries_total", result="logged") == 1
 
 
+def test_a_plan_is_said_at_the_start_and_followed(model: Path, tmp_path: Path) -> None:
+    pair = PlannedPair(first=1, second=3, probability=0.5, pages=100, why="for want of links")
+    ExplorationPlan(pairs=(pair,), most_ranks_lost=2).write(tmp_path / "plan.json")
+    with running(model, "--log-to", tmp_path / "shown", "--explore", tmp_path / "plan.json") as service:
+        said = service.wait_for("exploration")["what"]
+        assert "1 and 3 in 50.00% of the lists; no document is shown more than 2 ranks lower" in said
+        queries = [query(f"q{number}") for number in range(40)]
+        httpx.post(f"{service.url}/rank", json={"queries": queries}).raise_for_status()
+        assert service.stop() == 0
+    moved = 0
+    for event in impressions(tmp_path / "shown"):
+        place, told = event["event_attributes"]["position"]["ordinal"], event["event_attributes"]["ultr"]
+        assert told["propensity"] == (0.5 if place in (1, 3) else 1.0)
+        assert {place, told["base_rank"]} in ({1, 3}, {place})
+        moved += place != told["base_rank"]
+    assert 2 * 8 <= moved <= 2 * 32
+    assert {each["query_attributes"]["ultr"]["explore"] for each in read(tmp_path / "shown", "ubi_queries")} == {"plan"}
+
+
+def test_a_file_that_is_no_plan_is_refused_in_a_sentence(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"format": "ultr exploration plan 1", "pairs": [1]}')
+    refused = ultr("serve", model, "--log-to", tmp_path / "shown", "--explore", tmp_path / "plan.json", expect=2)
+    assert "is not an exploration plan" in refused.stderr
+    assert not (tmp_path / "shown").exists()
+
+
 def test_exploring_without_a_log_is_refused() -> None:
     with pytest.raises(OptionError, match="--log-to"):
-        ServiceSettings(explore=0.1)
+        ServiceSettings(explore=Exploration(SWAPS, 0.1))
 
 
 def test_what_was_answered_is_logged_once_over_a_kill(model: Path, tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_logs_and_metrics_never_hold_what_a_request_contains(model: Path) -> Non
 
 
 def test_it_runs_without_what_only_training_needs(model: Path) -> None:
-    """As after `pip install 'ultr[serve]'`; pyarrow is always there, but nothing here needs it."""
+    """As after `pip install '.[serve]'`; pyarrow is always there, but nothing here needs it."""
     code = f"""
 import sys
 for name in ("torch", "sklearn", "matplotlib", "pandas", "jinja2", "onnx", "pyarrow", "scipy", "httpx"):

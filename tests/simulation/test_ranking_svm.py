@@ -116,5 +116,5 @@ def test_the_share_must_be_a_share(share: object) -> None:
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    with pytest.raises(MissingExtraError, match=r"install ultr\[train\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[train\]'"):
         RankingSVM.fit(separable(20))

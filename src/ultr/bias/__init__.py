@@ -5,6 +5,7 @@ No torch here.
 
 from ultr.bias.curves import CURVE_ESTIMATORS, BiasCurves, Curve, bias_curves
 from ultr.bias.dispersion import Dispersion, dispersion, document_dispersion, draw_clicks, group_dispersion
+from ultr.bias.explored_cells import ExploredCells
 from ultr.bias.identifiability import BiasGraph, Link, bias_graph
 from ultr.bias.identities import same_features
 from ultr.bias.position_based_fit import fit_poisson
@@ -28,6 +29,7 @@ __all__ = [
     "BiasGraph",
     "Curve",
     "Dispersion",
+    "ExploredCells",
     "Link",
     "Predictability",
     "RankTest",

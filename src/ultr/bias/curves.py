@@ -9,10 +9,11 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
+from ultr.bias.explored_cells import ExploredCells
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
-from ultr.bias.resampled import EM, estimates, resampled_swaps
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable
+from ultr.bias.resampled import EM, estimates, of_tables, resampled_exploration, resampled_swaps
+from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, with_exploration
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -54,6 +55,10 @@ class BiasCurves:
     count: int
     """The number of these units."""
     level: float
+    explored: int = 0
+    """Placements by exploration that the curves by swaps rest on, weighted by what it logged."""
+    left_out: int = 0
+    """Placements by exploration of which it is not known where else the document could have stood."""
 
     def of(self, estimator: str) -> Curve:
         """The curve of one estimator."""
@@ -73,7 +78,8 @@ def bias_curves(
 
     Whole queries are resampled, because the clicks on one query are alike; where there are few, or where documents
     belong to several, the distinct lists are. An estimator that cannot say, mostly for want of swaps, has a `problem`
-    instead of values.
+    instead of values. Where exploration logged its propensities, the swaps that it made count in the place of others,
+    see `ultr.bias.explored_cells`, and `em` is `all-pairs`.
     """
     checks.integer("samples", samples, at_least=1)
     checks.share("level", level)
@@ -84,16 +90,20 @@ def bias_curves(
     # Documents without a click, or at one position only, have no part in any curve but that of click rates.
     cells = log.cells(fewest_positions=2, fewest_clicks=1)
     totals = log.totals(log.position)
-    found = {name: _attempt(name, cells, totals) for name in estimators}
+    explored = ExploredCells.of_log(log)
+    found = {name: _attempt(name, cells, totals, explored=explored) for name in estimators}
     usable = {name: curve for name, curve in found.items() if isinstance(curve, np.ndarray)}
     queries = query_numbers(log)
-    count = int(queries.max()) + 1
-    owners = _owners(log, queries) if count >= FEW_QUERIES else None
-    if owners is None:
+    many = int(queries.max()) + 1 >= FEW_QUERIES
+    owners = _owners(log, queries) if many and explored is None else None
+    by_queries = many and (owners is not None or explored is not None)
+    if explored is not None:
+        drawn = _by_placements(log, usable, queries if many else np.arange(log.lists), samples=samples, seed=seed)
+    elif owners is None:
         drawn = _by_lists(log, cells, usable, samples=samples, seed=seed)
     else:
         drawn = _by_queries(log, cells, usable, queries, take(owners, cells.ids), samples=samples, seed=seed)
-    units, count = ("lists", log.lists) if owners is None else ("queries", count)
+    units, count = ("queries", int(queries.max()) + 1) if by_queries else ("lists", log.lists)
     curves = []
     for name in estimators:
         curve, draws, unknown = found[name], drawn.get(name, []), np.full(cells.count, np.nan)
@@ -102,7 +112,9 @@ def bias_curves(
             continue
         low, high = percentiles(np.stack(draws), level, count) if 2 * len(draws) >= samples else (unknown, unknown)
         curves.append(Curve(name, curve, low, high, 1 - len(draws) / samples, None))
-    return BiasCurves(tuple(curves), units, count, level)
+    if explored is None:
+        return BiasCurves(tuple(curves), units, count, level)
+    return BiasCurves(tuple(curves), units, count, level, explored.used, explored.left_out)
 
 
 def _owners(log: ClickLog, queries: Integers) -> Integers | None:
@@ -173,24 +185,55 @@ def _by_queries(
         if name in SWAP_ESTIMATORS:
             drawn[name] = list(estimates(resampled, name)[0])
         elif name == "click-rate":
-            sums = log.totals(log.position, groups=drawing.groups[queries], group_count=drawing.count)
-            rates = Totals(*(times @ each for each in sums)).rates
-            known = np.isfinite(rates).all(axis=1) & (rates[:, 0] > 0)
-            drawn[name] = list(rates[known] / rates[known, :1])
+            drawn[name] = _click_rates(log, drawing.groups[queries], drawing)
         else:
             drawn[name] = list(poisson_resamples(cells, curve, groups, times)[0])
     return drawn
 
 
-def _attempt(name: str, cells: Cells, totals: Totals, start: Doubles | None = None) -> Doubles | DataError:
+def _by_placements(
+    log: ClickLog, usable: Mapping[str, Doubles], units: Integers, *, samples: int, seed: int
+) -> Mapping[str, Sequence[Doubles]]:
+    """The curves of resampled units, [lists], with the swaps that exploration made in each sample."""
+    drawing = QueryBootstrap.draw(int(units.max()) + 1, samples=samples, random=generator(seed, "bias curves"))
+    groups, rows = take(drawing.groups, units), max(len(log.features), 1)
+    cells = log.cells(documents=log.documents_within(groups), fewest_positions=2, fewest_clicks=1)
+    tables = resampled_swaps(cells, computed(lambda ids: ids // rows, cells.ids), drawing)
+    tables = resampled_exploration(tables, ExploredCells.of_log(log, groups, group_count=drawing.count), drawing)
+    return {
+        name: _click_rates(log, groups, drawing)
+        if name == "click-rate"
+        else list(estimates(tables, of_tables(name))[0])
+        for name in usable
+    }
+
+
+def _click_rates(log: ClickLog, groups: Integers, drawing: QueryBootstrap) -> list[Doubles]:
+    """The curves of click rates of each sample that has one; `groups` has the group of each list."""
+    sums = log.totals(log.position, groups=groups, group_count=drawing.count)
+    rates = Totals(*(drawing.times.astype(np.float64) @ each for each in sums)).rates
+    known = np.isfinite(rates).all(axis=1) & (rates[:, 0] > 0)
+    return list(rates[known] / rates[known, :1])
+
+
+def _attempt(
+    name: str,
+    cells: Cells,
+    totals: Totals,
+    start: Doubles | None = None,
+    *,
+    explored: ExploredCells | None = None,
+) -> Doubles | DataError:
     """The curve by one estimator, from `cells` or from `totals` by position, or why there is none."""
     if cells.count < 2:
         return DataError("all documents were shown at one position; log some at others")
     try:
-        if name in SWAP_ESTIMATORS:
-            return SWAP_ESTIMATORS[name](SwapTable.of(cells))
         if name == "click-rate":
             return click_rate_curve(totals)
+        if explored is not None:
+            return SWAP_ESTIMATORS[of_tables(name)](with_exploration(SwapTable.of(cells), explored))
+        if name in SWAP_ESTIMATORS:
+            return SWAP_ESTIMATORS[name](SwapTable.of(cells))
         if start is None:
             return fit_poisson(cells)
         return fit_poisson(cells.choose(cells.moved()), start=start, tolerance=_WARM_TOLERANCE)

@@ -15,6 +15,8 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers
+from ultr.bias.explored_cells import ExploredCells
+from ultr.bias.swaps import SwapTable
 from ultr.data import row_blocks
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -35,7 +37,7 @@ class Link:
     second: int
     """A later value."""
     documents: int
-    """The number of documents that were seen under both."""
+    """The number of documents that were seen under both; 0 if exploration alone links them, by chance placements."""
     strength: float
     """The effective sample size: the harmonic mean of a document's impressions under the two, summed over documents."""
     clicks: int
@@ -147,7 +149,8 @@ def bias_graph(
     """The graph of the values of some bias factors, or of the combinations of their values.
 
     `identities` says for each row of the features which document it is; by default each row is one of its own. With
-    `same_features`, documents with the same features are the same, which is all that a model can tell.
+    `same_features`, documents with the same features are the same, which is all that a model can tell. Positions are
+    also linked by placements of exploration that logged its propensities, whichever documents they were.
     """
     known = {factor.name: factor for factor in log.factors}
     chosen = [known[checks.one_of("bias factor", name, known)] for name in factors]
@@ -159,6 +162,8 @@ def bias_graph(
     totals = log.totals(values, count=len(levels))
     documents = log.documents if identities is None else take(identities, log.documents)
     pairs = _linked(log.cells(values, count=len(levels), documents=documents, fewest_positions=2))
+    if [factor.name for factor in chosen] == ["position"]:
+        pairs = _with_exploration(pairs, ExploredCells.of_log(log), levels[:, 0])
     graph = BiasGraph(
         names=tuple(
             ", ".join(f"{factor.name} {factor.levels[i]}" for factor, i in zip(chosen, level, strict=True))
@@ -186,6 +191,23 @@ def _linked(cells: Cells) -> Doubles:
     pair, number = np.unique(rows[:, 0].astype(np.int64), return_inverse=True)
     sums = [np.bincount(number, rows[:, column]) for column in (1, 2, 3)]
     return np.stack([pair // cells.count, pair % cells.count, *sums], axis=1)
+
+
+def _with_exploration(pairs: Doubles, explored: ExploredCells | None, seen: Integers) -> Doubles:
+    """The rows of `_linked` with the links of exploration, whichever of two is stronger; `seen` are the positions."""
+    if explored is None:
+        return pairs
+    table = SwapTable.of(explored.cells())
+    clicks = table.clicks + table.clicks.T
+    rows = {(int(first), int(second)): tuple(rest) for first, second, *rest in pairs.tolist()}
+    for first, second in np.argwhere(np.triu(table.weights > 0)).tolist():
+        ends = tuple(np.searchsorted(seen, (first, second)).tolist())
+        documents, strength, clicked = rows.get(ends, (0.0, 0.0, 0.0))
+        # n_j n_k / (n_j + n_k) is half the harmonic mean.
+        strength = max(strength, 2 * table.weights[first, second])
+        rows[ends] = documents, strength, max(clicked, np.floor(clicks[first, second]))
+    found = [(*ends, *rest) for ends, rest in sorted(rows.items())]
+    return np.array(found, dtype=np.float64).reshape(-1, 5)
 
 
 def _links_of(cells: Cells) -> Iterator[Doubles]:

@@ -9,9 +9,18 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers, Mask
+from ultr.bias.explored_cells import ExploredCells
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_propensities
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, all_pairs, check_linked, most_likely, swaps_by_group
+from ultr.bias.swaps import (
+    SWAP_ESTIMATORS,
+    SwapTable,
+    all_pairs,
+    check_linked,
+    most_likely,
+    swaps_by_group,
+    with_exploration,
+)
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
@@ -30,10 +39,12 @@ def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Double
     checks.one_of("estimator", estimator, ESTIMATORS)
     if estimator == CLICK_RATE:
         return click_rate_propensities(log)
-    return _estimate(log.cells(fewest_positions=2), estimator)
+    return _estimate(log.cells(fewest_positions=2), estimator, ExploredCells.of_log(log))
 
 
-def _estimate(cells: Cells, estimator: str) -> Doubles:
+def _estimate(cells: Cells, estimator: str, explored: ExploredCells | None = None) -> Doubles:
+    if explored is not None:
+        return SWAP_ESTIMATORS[of_tables(estimator)](with_exploration(SwapTable.of(cells), explored))
     if estimator == EM:
         check_linked(SwapTable.of(cells).linked)
         return fit_poisson(cells.choose(cells.moved()))
@@ -54,6 +65,8 @@ class ResampledPropensities:
     """[query ids of the log], the group of each."""
     linked: Mask
     """True for each draw that was kept; the queries of the others did not link all positions."""
+    explored: int = 0
+    """Placements by exploration that the propensities rest on, weighted by what it logged."""
 
     @property
     def failed(self) -> float:
@@ -77,7 +90,8 @@ class ResampledPropensities:
         checks.one_of("estimator", estimator, BY_SWAPS)
         checks.integer("samples", samples, at_least=1)
         rows = max(len(log.features), 1)
-        estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator)
+        explored = ExploredCells.of_log(log, among=among)
+        estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator, explored)
         queries = query_numbers(log)
         random = generator(seed, "resampled propensities")
         drawing = QueryBootstrap.draw(int(queries.max()) + 1, samples=samples, random=random)
@@ -86,19 +100,25 @@ class ResampledPropensities:
         # A document of two groups counts in each on its own, as if it were two: draws of groups are independent.
         cells = log.cells(documents=log.documents_within(groups[log.queries]), fewest_positions=2)
         cells = _of_rows(cells, among, rows)
-        if estimator == EM:
+        by_likelihood = estimator == EM and explored is None
+        if by_likelihood:
             cells = cells.choose(cells.moved())
         of_document = computed(lambda ids: ids // rows, cells.ids)
-        if estimator == EM:
+        if by_likelihood:
             draws, linked = poisson_resamples(cells, estimate, of_document, drawing.times.astype(np.float64))
         else:
-            draws, linked = estimates(resampled_swaps(cells, of_document, drawing), estimator)
+            tables = resampled_swaps(cells, of_document, drawing)
+            if explored is not None:
+                grouped = ExploredCells.of_log(log, groups[log.queries], group_count=drawing.count, among=among)
+                tables = resampled_exploration(tables, grouped, drawing)
+            draws, linked = estimates(tables, of_tables(estimator))
         if not linked.any():
             raise DataError(
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
                 "log some swaps, or give propensities"
             )
-        return cls(estimate, draws, drawing.times[linked], groups, linked)
+        used = 0 if explored is None else explored.used
+        return cls(estimate, draws, drawing.times[linked], groups, linked, used)
 
     def total(self, values: Doubles, queries: Integers) -> Doubles:
         """Sums over the groups of a value for each of these queries, [groups]."""
@@ -115,6 +135,24 @@ def resampled_swaps(cells: Cells, groups: Integers, drawing: QueryBootstrap) -> 
     sums = swaps_by_group(cells, groups, count=drawing.count)
     resampled = (np.tensordot(drawing.times, each, axes=1) for each in sums)
     return [SwapTable(*both) for both in zip(*resampled, strict=True)]
+
+
+def resampled_exploration(
+    tables: Sequence[SwapTable], explored: ExploredCells | None, drawing: QueryBootstrap
+) -> list[SwapTable]:
+    """The tables of resamples with the swaps that exploration made in each; the same links are completed in all."""
+    if explored is None:
+        return list(tables)
+    apart = SwapTable.of(explored.cells()).apart()
+    return [
+        SwapTable.of(explored.cells(times.astype(np.float64))).completed_by(table, apart=apart)
+        for table, times in zip(tables, drawing.times, strict=True)
+    ]
+
+
+def of_tables(estimator: str) -> str:
+    """The estimator by a table of swaps: with a relevance for each pair of positions, EM is `all-pairs`."""
+    return "all-pairs" if estimator == EM else estimator
 
 
 def estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mask]:

@@ -2,8 +2,10 @@
 
 Under the position-based model a document's click rate at position k is theta_k times its relevance, so that over
 documents shown at both j and k the ratio of click rates is theta_j / theta_k, whatever their relevance (Agarwal et
-al., Estimating Position Bias without Intrusive Interventions, WSDM 2019). All estimators give propensities by position
-with theta_1 = 1.
+al., Estimating Position Bias without Intrusive Interventions, WSDM 2019). That holds if a document is as relevant on
+the pages where it stands at j as on those where it stands at k. Where exploration placed documents by chance and logged
+with which probability, its own swaps need no such belief (`ultr.bias.explored_cells`), and they count in the place of
+the others. All estimators give propensities by position with theta_1 = 1.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers, Mask
+from ultr.bias.explored_cells import ExploredCells
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -37,8 +40,8 @@ class SwapTable:
 
     @classmethod
     def of_log(cls, log: ClickLog) -> SwapTable:
-        """The swaps of a click log."""
-        return cls.of(log.cells(fewest_positions=2))
+        """The swaps of a click log: those of exploration as far as they reach, and else those of documents."""
+        return with_exploration(cls.of(log.cells(fewest_positions=2)), ExploredCells.of_log(log))
 
     @classmethod
     def of(cls, cells: Cells) -> SwapTable:
@@ -60,6 +63,17 @@ class SwapTable:
     def linked(self) -> Mask:
         """[positions, positions], true if documents that were shown at both were clicked at each of them."""
         return (self.clicks > 0) & (self.clicks.T > 0)
+
+    def apart(self) -> Mask:
+        """[positions, positions], true for those that no chain of links connects."""
+        together = self.linked | np.eye(self.positions, dtype=np.bool_)
+        for _ in range(self.positions.bit_length()):
+            together = (together.astype(np.float64) @ together) > 0
+        return ~together
+
+    def completed_by(self, other: SwapTable, *, apart: Mask) -> SwapTable:
+        """The table with the links of another between positions that are apart."""
+        return SwapTable(np.where(apart, other.weights, self.weights), np.where(apart, other.clicks, self.clicks))
 
     @property
     def positions(self) -> int:
@@ -138,6 +152,14 @@ def reached(linked: Mask) -> Mask:
     for _ in range(len(linked)):
         found |= linked[found].any(axis=0)
     return found
+
+
+def with_exploration(swaps: SwapTable, explored: ExploredCells | None) -> SwapTable:
+    """The swaps of exploration, and those of documents between positions that exploration does not link."""
+    if explored is None:
+        return swaps
+    table = SwapTable.of(explored.cells())
+    return table.completed_by(swaps, apart=table.apart())
 
 
 def check_linked(linked: Mask) -> None:

@@ -31,9 +31,10 @@ from ultr.cli import (
     serve,
     simulate,
     train,
+    tune,
 )
 from ultr.cli.memory import out_of_memory
-from ultr.errors import UltrError, UltrWarning
+from ultr.errors import UltrError, UltrWarning, how_to_install
 from ultr.version import __version__
 
 EXTRAS = {
@@ -42,6 +43,7 @@ EXTRAS = {
     "matplotlib": "plots",
     "jinja2": "plots",
     "lightgbm": "trees",
+    "optuna": "tune",
     "xgboost": "xgboost",
     "ibis": "prepare",
     "duckdb": "prepare",
@@ -65,9 +67,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, evaluate.evaluate),
-    *(compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve, report.report),
-    reproduce.reproduce,
+    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, tune.tune),
+    *(evaluate.evaluate, compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve),
+    *(report.report, reproduce.reproduce),
 ):
     app.command()(command)
 
@@ -114,6 +116,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _run() -> None:
+    output.hush(False)
     warnings.showwarning = _show_warning
     warnings.simplefilter("default", UltrWarning)
     try:
@@ -132,7 +135,7 @@ def _run() -> None:
         if error.name is None or error.name.partition(".")[0] not in EXTRAS:
             raise
         extra = EXTRAS[error.name.partition(".")[0]]
-        _fail(f"this command needs {error.name}, which is not installed: pip install 'ultr[{extra}]'")
+        _fail(f"this command needs {error.name}, which is not installed: {how_to_install(extra)}")
     except RecursionError:
         _fail("the input is nested too deeply; look for a damaged or hostile file")
     except Exception as error:
@@ -143,6 +146,8 @@ def _run() -> None:
         if in_words is None:
             raise
         usage: str = in_words()
+        if not usage:
+            _fail("name a command, such as ultr demo; ultr COMMAND --help shows its options")
         _fail(f"{usage[:1].lower()}{usage[1:].rstrip('.?')}; --help shows how")
 
 

@@ -39,6 +39,13 @@ def doctor(
         Path | None, typer.Option(help="Model folder, to group documents by its scores where the log has no labels.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with all tables and plots to this file.")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write the smallest exploration that would identify the bias to this JSON file, for "
+            "`ultr serve --explore`."
+        ),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Print the tables behind the answers too.")] = False,
     samples: Annotated[int, typer.Option(help="Resamples for the intervals of the curves.")] = 200,
     seed: options.Seed = 0,
@@ -49,17 +56,24 @@ def doctor(
     Example: `ultr doctor log --html doctor.html`
     """
     from ultr.diagnosis import diagnose
+    from ultr.diagnosis.plan import in_words
+    from ultr.preparation.sources import name_of
 
     checks.integer("samples", samples, at_least=1)
-    with output.status(f"examining {log}"), tempfile.TemporaryDirectory() as work:
+    with output.status(f"examining {name_of(log)}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
         found = diagnose(clicks, summary=summary, scores=_scores(model, clicks), samples=samples, source=log, seed=seed)
         if html is not None:
             found.page().write(html)
+    explored = None if plan is None else found.plan
+    if plan is not None and explored is not None:
+        explored.write(plan)
     if json:
         output.print_json(found.as_json())
         return
     _print(found, full=full)
+    if explored is not None:
+        output.echo(f"{in_words(explored)} The plan: {plan}\n")
     output.echo(
         f"All tables and plots: {html}" if html else "Tables and plots: --html doctor.html; tables here: --full"
     )
@@ -69,8 +83,10 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
     """A saved click log with its summary, if it was prepared, or a raw one prepared on the way."""
     from ultr.data.click_log import ClickLog
     from ultr.preparation import Summary, prepare
+    from ultr.preparation.sources import name_of
 
-    if (Path(log) / "manifest.json").is_file():
+    # The name of a query is another than its text, which may be too long for a path.
+    if name_of(log) == log and (Path(log) / "manifest.json").is_file():
         if columns is not None:
             raise OptionError(f"{log} is prepared already; leave --columns out")
         clicks = ClickLog.load(log)

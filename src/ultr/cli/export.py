@@ -77,6 +77,7 @@ def export(
         typer.Option("--set", metavar="NAME=VALUE", help="With --distil: an option of the trees, repeatable."),
     ] = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Write a ranker as one file for other programs, and check it against the model.
@@ -91,6 +92,7 @@ def export(
     from ultr.methods import load
     from ultr.methods.origin import Origin
 
+    output.hush(quiet)
     checks.one_of("--to", to, [ONNX, *TARGETS])
     if not distil and (log is not None or keep is not None or settings):
         raise OptionError("--log, --keep and --set are for --distil; add it or leave them out")
@@ -173,7 +175,7 @@ def _distil(
         where, by_clicks = options.name_of_part(data, "train"), False
     if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
         lists, by_clicks = _read(data, part, fold, ranker), False
-    made = distil(ranker, source, lists=lists, relevance=trees, progress=True)
+    made = distil(ranker, source, lists=lists, relevance=trees, progress=not output.is_quiet())
     others = "others" if lists is None else options.name_of_part(str(data), part)
     return Taught(made, where, others, by_clicks=by_clicks)
 

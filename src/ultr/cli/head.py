@@ -23,6 +23,7 @@ def head(
         ),
     ] = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Move documents of head queries from what their features say towards their own debiased clicks.
@@ -43,6 +44,7 @@ def head(
     from ultr.train.bounded import LOGGED
     from ultr.train.value import VALUE
 
+    output.hush(quiet)
     check_new_file(out, overwrite=overwrite)
     ranker = load(model)
     if {LOGGED, VALUE} & set(ranker.model.by_name):

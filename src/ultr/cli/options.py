@@ -35,6 +35,7 @@ Fold = Annotated[int, typer.Option(help="Which fold of a data set that has sever
 Part = Annotated[str, typer.Option(help="Which part of the data set: train, validation or test.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary, only warnings and mistakes.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
 Set = Annotated[
     list[str] | None,

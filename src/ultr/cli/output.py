@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,29 @@ if TYPE_CHECKING:
     from ultr.pages import Section
 
 
+_quiet = ContextVar("quiet", default=False)
+
+
+def hush(quiet: bool) -> None:
+    """Print neither progress nor summaries from now on, or do so again."""
+    _quiet.set(quiet)
+
+
+def is_quiet() -> bool:
+    """True if neither progress nor summaries are to be printed."""
+    return _quiet.get()
+
+
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Print lines, with what would act on the terminal made visible."""
-    typer.echo(visible(text), err=err)
+    """Print lines, with what would act on the terminal made visible; if quiet, only those for standard error."""
+    if err or not is_quiet():
+        typer.echo(visible(text), err=err)
+
+
+def tell(text: str) -> None:
+    """Print what goes on to standard error, unless quiet."""
+    if not is_quiet():
+        echo(text, err=True)
 
 
 def shown(text: str, style: str = "") -> Text:
@@ -35,7 +56,7 @@ def status(text: str) -> Status:
     """Show on stderr what goes on as long as the block lasts."""
     from rich.console import Console
 
-    return Console(stderr=True).status(shown(text))
+    return Console(stderr=True, quiet=is_quiet()).status(shown(text))
 
 
 def print_json(content: Any) -> None:
@@ -52,6 +73,8 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    if is_quiet():
+        return
     if title:
         echo(title)
     rows = [{visible(column): visible(cell) for column, cell in row.items()} for row in rows]

@@ -43,6 +43,7 @@ def prepare(
     ] = None,
     last: Annotated[int | None, typer.Option(help="Keep so many days, those before are dropped.")] = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
     **given: Any,
 ) -> None:
@@ -53,6 +54,7 @@ def prepare(
     from ultr.preparation import prepare as prepare_log
     from ultr.preparation.sources import name_of
 
+    output.hush(quiet)
     asked = _asked(given)
     told = None if json else lambda line: output.echo(f"{line}\n")
     with output.status(f"reading {name_of(log)}"):
@@ -87,7 +89,7 @@ def _signature() -> Signature:
         for parameter in Signature.from_callable(prepare, eval_str=True).parameters.values()
         if parameter.kind is not Parameter.VAR_KEYWORD
     ]
-    first = [each for each in own if each.name not in ("overwrite", "json")]
+    first = [each for each in own if each.name not in ("overwrite", "quiet", "json")]
     return Signature([*first, *_parameters(), *(each for each in own if each not in first)])
 
 

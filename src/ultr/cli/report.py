@@ -42,6 +42,7 @@ def report(
         Path | None, typer.Option(help="A CSV or Parquet file with the id and the title of each document.")
     ] = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Write one page on a run: what it changes for users and what that brings; below, what it learned and from what.
@@ -53,6 +54,7 @@ def report(
     from ultr.reporting import report as report_on
     from ultr.reporting.report import FORMAT
 
+    output.hush(quiet)
     target = out or run / NAME
     if target.is_dir():
         raise OptionError(f"{target} is a folder; give --out a file such as {target / NAME}")

@@ -14,7 +14,10 @@ from ultr.errors import OptionError
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(help="An experiment, or a TOML file with one of your own; without it, all are listed."),
+        typer.Argument(
+            help="An experiment, or a TOML file with one of your own; without it, all are listed. `docs` writes the "
+            "tables of the documentation in this folder from what is stored in docs/results."
+        ),
     ] = None,
     data: Annotated[
         str | None,
@@ -60,6 +63,11 @@ def reproduce(
         else:
             output.print_table(rows, title="ultr reproduce NAME")
         return
+    if name == "docs":
+        if data or quick or as_published or seeds or settings or workers:
+            raise OptionError("`ultr reproduce docs` runs no experiment and takes none of its options; leave them out")
+        _write_docs(json=json)
+        return
     try:
         found, folder = run(
             name,
@@ -83,6 +91,27 @@ def reproduce(
     for note in found.answer.split("\n\n"):
         output.echo(note)
     output.echo(f"{folder}: all on one page; tables as Markdown and LaTeX, numbers as JSON, figures as SVG and PNG")
+
+
+def _write_docs(*, json: bool) -> None:
+    """Write the tables of the documentation, and say which of them are not stored or not of this code."""
+    from ultr.experiments.documentation import write_pages
+
+    pages = write_pages(Path("docs"))
+    if json:
+        output.print_json(
+            [
+                {"page": str(each.page), "changed": each.changed, "missing": each.missing, "older": each.older}
+                for each in pages
+            ]
+        )
+        return
+    for page in pages:
+        output.echo(f"{page.page}: {'written' if page.changed else 'as it was'}")
+        if page.missing:
+            output.echo(f"  left as they are, since nothing is stored of them: {', '.join(page.missing)}")
+        if page.older:
+            output.echo(f"  stored by other code than this: {', '.join(page.older)}")
 
 
 def _numbers(text: str) -> list[int]:

@@ -54,9 +54,16 @@ def serve(
         _loop("Folder for what was shown and clicked, as hourly files of UBI 1.3; `ultr prepare` reads it."),
     ] = None,
     log_gigabytes: Annotated[float, _loop("Size of that folder; the oldest files give way.")] = 10.0,
+    log_format: Annotated[
+        str, _loop("Format of these files once their hour is over: parquet or jsonl (JSON lines).")
+    ] = "parquet",
     shown: Annotated[int, _loop("Documents that a page shows; a query may say otherwise.")] = 10,
     explore: Annotated[
-        str | None, _loop("`swaps=0.05` exchanges a random adjacent pair of the shown documents in 5 % of the lists.")
+        str | None,
+        _loop(
+            "`swaps=0.05` exchanges a random adjacent pair of the shown documents in 5 % of the lists; `plan.json` "
+            "does what `ultr doctor LOG --plan plan.json` asks for."
+        ),
     ] = None,
     max_body_mib: Annotated[float, _limit("Size of a request, in MiB.")] = 8.0,
     max_all_bodies_mib: Annotated[float, _limit("Size of all requests at a time, in MiB.")] = 256.0,
@@ -113,6 +120,7 @@ def serve(
         log_level=log_level,
         log_to=log_to,
         log_gigabytes=log_gigabytes,
+        log_format=log_format,
         shown=shown,
         explore=parse_exploration(explore),
         limits=limits,

@@ -44,6 +44,7 @@ def simulate(
     settings: options.Set = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Simulate users who click on the lists of a weak ranker.
@@ -55,6 +56,7 @@ def simulate(
     from ultr.simulation.causes import CAUSES
     from ultr.simulation.log import simulate as simulate_log
 
+    output.hush(quiet)
     causes = [CAUSES[checks.one_of("factor", name, CAUSES)]() for name in factor or []]
     kind = CLICK_MODELS.choose(clicks)
     hints = get_type_hints(kind)

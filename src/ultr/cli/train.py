@@ -86,8 +86,13 @@ def train(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same result; by default 0.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Train with so many seeds and average their rankers into one; by default 1."),
+    ] = None,
     settings: options.Set = None,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Train a ranker. A run that was killed goes on where it was when it is started again.
@@ -104,6 +109,7 @@ def train(
     from ultr.methods.value_option import NO_VALUE, in_words
     from ultr.train.process_group import ProcessGroup
 
+    output.hush(quiet)
     kind = method_of(method)
     if dimension == "auto" and kind is Auto:
         raise OptionError("only vectorization chooses its dimension; name that method, or give a number")
@@ -127,7 +133,8 @@ def train(
             raise OptionError("--signal NAME is short for --value NAME=1; give one of them")
         value = f"{signal}=1"
     of_steps = "steps" if "steps" in types else "rounds"
-    for name, given in (("seed", seed), ("dimension", dimension), ("value", value), (of_steps, steps)):
+    others = {"seed": seed, "seeds": seeds, "dimension": dimension, "value": value, of_steps: steps}
+    for name, given in others.items():
         if given is None:
             continue
         if name not in types:
@@ -149,10 +156,10 @@ def train(
     with group.alone(place.with_name(f".{place.name}.lock"), busy=busy):
         source, validation = _sources(log, data, validate, hold_out, fold=fold, seed=seed or 0, safe=safe is not None)
         if estimator.value is not None and group.leads:
-            output.echo(in_words(estimator.value), err=True)
+            output.tell(in_words(estimator.value))
         checkpoint = place.with_name(f".{place.name}.checkpoint")
         try:
-            ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=True).ranker_
+            ranker = estimator.fit(source, validation=validation, checkpoint=checkpoint, progress=not quiet).ranker_
             if largest is not None:
                 ranker = _made_safe(ranker, source, validation, largest, propensities=chosen.get("propensities"))
         except KeyboardInterrupt:
@@ -166,10 +173,10 @@ def train(
         group.shut_down()
     if not group.leads:
         return
-    measure = "nDCG@10" if isinstance(validation, JudgedLists) else kind.held_out_measure
+    by_labels = isinstance(validation, JudgedLists)
     stages = [_summary(stage, ranker.history) for stage in dict.fromkeys(record.stage for record in ranker.history)]
     if json:
-        validated_by = None if validation is None else measure
+        validated_by = None if validation is None else "nDCG@10" if by_labels else kind.held_out_measure
         content = {"model": str(out), "method": method, "validated_by": validated_by, "stages": stages}
         output.print_json(content | {"choices": ranker.choices})
         return
@@ -178,6 +185,7 @@ def train(
     _print_safe(ranker)
     for stage in stages:
         loss = "" if stage["loss"] is None else f", loss {stage['loss']:.4f}"
+        measure = "nDCG@10" if by_labels else kind.measure_of(stage["stage"])
         best = "" if stage["best"] is None else f", best {measure} {stage['best']:.4f}"
         output.echo(f"stage {stage['stage']}: {stage['steps']} steps{loss}{best}")
     output.echo(f"{out}: a ranker by the method {method}")
@@ -203,8 +211,8 @@ def _origin(
 
 
 def _print_candidates(ranker: Ranker) -> None:
-    """The dimensions that were tried, if there are several."""
-    choices = ranker.choices
+    """The dimensions that were tried, if there are several; the first seed chooses."""
+    choices = ranker.choices.get("seeds", [ranker.choices])[0]
     rows = [
         {
             "dimension": str(each["dimension"]),
@@ -220,12 +228,12 @@ def _print_candidates(ranker: Ranker) -> None:
 
 def _print_shrinkage(ranker: Ranker) -> None:
     """The share of the correction by debiased clicks that is kept, and the reason."""
-    choices = ranker.choices
-    if "kept" in choices:
-        output.echo(
-            f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
-            f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
-        )
+    for choices in ranker.choices.get("seeds", [ranker.choices]):
+        if "kept" in choices:
+            output.echo(
+                f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "
+                f"agree on it with a correlation of {choices['agreement']:.2f}; the rest stays as raw clicks have it"
+            )
 
 
 def _largest_factor(safe: str, validate: str, *, judged: bool) -> float | str:
@@ -256,7 +264,7 @@ def _made_safe(
 
     assert isinstance(log, ClickLog)
     assert isinstance(held_out, ClickLog)
-    bar = Bar("logged order") if ProcessGroup.of_environment().leads else None
+    bar = Bar("logged order") if ProcessGroup.of_environment().leads and not output.is_quiet() else None
     seed = int(ranker.options.get("seed", 0))
     return make_safe(ranker, log, held_out, largest=largest, propensities=propensities, seed=seed, observer=bar)
 

@@ -46,7 +46,7 @@ def encode(column: pyarrow.ChunkedArray, values: Sequence[str]) -> tuple[Floats,
     >>> encode(pyarrow.chunked_array([["nike", None, "puma"]]), ("nike", "other"))[1]
     Counter({'puma': 1})
     """
-    texts = _as_texts(column)
+    texts = as_texts(column)
     known, unseen = _looked_up(texts, values)
     codes: Floats = known.to_numpy().astype(np.float32)
     codes[unseen.to_numpy()] = unseen_code(values)
@@ -60,7 +60,7 @@ def never_seen(column: pyarrow.ChunkedArray, values: Sequence[str]) -> Mask:
     >>> never_seen(pyarrow.chunked_array([["nike", None, "puma"]]), ("nike", "other")).tolist()
     [False, False, True]
     """
-    unseen: Mask = _looked_up(_as_texts(column), values)[1].to_numpy()
+    unseen: Mask = _looked_up(as_texts(column), values)[1].to_numpy()
     return unseen
 
 
@@ -81,7 +81,8 @@ def decoded(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def _as_texts(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+def as_texts(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    """A column as texts; whole numbers without a point, and NaN as null."""
     import pyarrow
     from pyarrow import compute, types
 

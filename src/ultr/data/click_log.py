@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ultr import checks
 from ultr.arrays import Counts, Floats, Integers, Mask, Strings
@@ -15,6 +17,7 @@ from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor, factor_of, position_factor
 from ultr.data.categories import Categories, recode
 from ultr.data.cells import Cells
+from ultr.data.collapsing import collapsed, with_pairs
 from ultr.data.column_names import check_texts
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
@@ -22,7 +25,8 @@ from ultr.data.log_checks import check_log, trusted, whole_numbers
 from ultr.data.log_fingerprint import Promise, is_small, log_fingerprint
 from ultr.data.log_folder import read_fields, read_manifest, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
-from ultr.data.same_lists import same_lists
+from ultr.data.notebook_tables import log_as_html
+from ultr.data.placements import Placements
 from ultr.data.signal import CLICK, Signal
 from ultr.data.split import HELD_OUT, SPLITS, Split
 from ultr.data.totals import Totals, totals
@@ -36,13 +40,6 @@ def _periods(values: object) -> tuple[Integers, tuple[str, ...]]:
     except TypeError as error:
         raise DataError("the periods of a click log must be all numbers, all dates or all texts") from error
     return numbers, tuple(str(name) for name in names)
-
-
-def _summed(values: Integers, into: Integers, count: int) -> Integers:
-    """Each value added to the row that it goes into."""
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, into, values)
-    return sums
 
 
 def _numbered(values: BiasFactor | Integers | None, count: int | None) -> tuple[Integers | None, int]:
@@ -100,6 +97,8 @@ class ClickLog:
     """What users did beside the click, such as purchases."""
     categories: Categories = field(default_factory=dict)
     """The values of each categorical feature by its name; `features` holds their numbers, NaN = missing."""
+    placements: Placements | None = None
+    """The probability with which exploration placed each shown document; None = not logged."""
     splits: tuple[Split, ...] = ()
     """How this log was cut out of larger ones, from the first log down; no part of the fingerprint."""
 
@@ -123,6 +122,8 @@ class ClickLog:
         grades: Iterable[object] | None = None,
         signals: Mapping[str, object] | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
+        placement_propensities: object | None = None,
+        base_positions: object | None = None,
         **factors: object,
     ) -> ClickLog:
         """A collapsed log from anything numpy understands.
@@ -135,7 +136,8 @@ class ClickLog:
         then be one impression, or several with the same clicks. `periods` have one value for each list, anything
         that sorts by time, such as a day; `grades` have one for each row of `features`, see `Grades.of`. `signals`
         are counts of other signals by name, such as `{"purchase": [...]}`, one for each shown document. `categories`
-        are the values of categorical features by name, of which `features` hold the places.
+        are the values of categorical features by name, of which `features` hold the places. `placement_propensities`
+        and `base_positions`, one for each shown document, say how exploration placed it, see `Placements`.
 
         Two impressions of one list on a phone, with a click on its second document, and one on a desk:
 
@@ -162,7 +164,9 @@ class ClickLog:
         counted = {name: np.asarray(values) for name, values in (signals or {}).items()}
         made = {name: factor_of(name, values) for name, values in factors.items()}
         levels = {name: factor.values for name, factor in made.items()}
-        for name, values in {"clicks": clicks, **counted, **levels}.items():
+        placed = None if placement_propensities is None else Placements.of(placement_propensities, base_positions)
+        chances = {} if placed is None else {"placement_propensities": placed.propensities}
+        for name, values in {"clicks": clicks, **counted, **levels, **chances}.items():
             if np.asarray(values).shape != shown.shape:
                 raise DataError(f"{name} must have one value for each of {len(shown)} shown documents")
         order = np.lexsort((places, numbers))
@@ -191,8 +195,9 @@ class ClickLog:
             grades=None if grades is None else Grades.of(grades),
             signals=tuple(Signal(name, values[order]) for name, values in counted.items()),
             categories={name: tuple(values) for name, values in (categories or {}).items()},
+            placements=None if placed is None else Placements(placed.propensities[order], placed.bases[order]),
         )
-        return (log._with_pairs() if pairs else log).collapse()
+        return (with_pairs(log) if pairs else log).collapse()
 
     def __repr__(self) -> str:
         return (
@@ -200,6 +205,9 @@ class ClickLog:
             f"{self.impressions.sum():,} impressions, {self.clicks.sum():,} clicks, "
             f"factors {', '.join(factor.name for factor in self.factors)})"
         )
+
+    def _repr_html_(self) -> str:
+        return log_as_html(self)
 
     @property
     def lists(self) -> int:
@@ -304,14 +312,17 @@ class ClickLog:
     def part(self, lists: Integers | Mask, splits: tuple[Split, ...]) -> ClickLog:
         """The same as `select`, for those who know how the lists were cut out."""
         chosen = ragged.chosen(lists)
+        placements = self.placements
         rows = (
             self.documents,
             self.clicks,
             *(factor.values for factor in self.factors),
             *(signal.totals for signal in self.signals),
+            *(() if placements is None else (placements.propensities, placements.bases)),
         )
         offsets, (documents, clicks, *rest) = gather(rows, chosen, self.offsets)
-        values, sums = rest[: len(self.factors)], rest[len(self.factors) :]
+        values, rest = rest[: len(self.factors)], rest[len(self.factors) :]
+        sums, placed = rest[: len(self.signals)], rest[len(self.signals) :]
         pair_clicks = None
         if self.pair_clicks is not None:
             pair_clicks = gather([self.pair_clicks], chosen, ragged.pair_offsets(self.offsets))[1][0]
@@ -326,6 +337,7 @@ class ClickLog:
             signals=tuple(trusted(s, totals=taken) for s, taken in zip(self.signals, sums, strict=True)),
             pair_clicks=pair_clicks,
             periods=None if self.periods is None else take(self.periods, chosen),
+            placements=None if placements is None else trusted(placements, propensities=placed[0], bases=placed[1]),
             splits=splits,
         )
 
@@ -356,40 +368,11 @@ class ClickLog:
         return self.part(~lists, kept), self.part(lists, held)
 
     def collapse(self) -> ClickLog:
-        """Sum the rows that show the same documents under the same bias factors to the same query in one period."""
-        periods = () if self.periods is None else (self.periods,)
-        rows = (self.documents, *(factor.values for factor in self.factors))
-        target = same_lists(self.offsets, rows, (self.queries, *periods))
-        firsts = np.unique(target, return_index=True)[1]
-        merged = self.part(firsts, self.splits)
-        into, count = ragged.rows_of(target, merged.offsets), len(merged.documents)
-        pair_clicks = None
-        if self.pair_clicks is not None:
-            pairs = ragged.pair_offsets(merged.offsets)
-            pair_clicks = _summed(self.pair_clicks, ragged.rows_of(target, pairs), int(pairs[-1]))
-        return trusted(
-            merged,
-            clicks=_summed(self.clicks, into, count),
-            impressions=_summed(self.impressions, target, merged.lists),
-            signals=tuple(trusted(signal, totals=_summed(signal.totals, into, count)) for signal in self.signals),
-            pair_clicks=pair_clicks,
-        )
+        """Sum the rows that show the same documents under the same bias factors to the same query in one period.
 
-    def _with_pairs(self) -> ClickLog:
-        """The same log with its pairs counted; rows with the same clicks are summed, which keeps the pairs few."""
-        often = np.repeat(self.impressions, self.lengths)
-        unclear = np.flatnonzero((self.clicks > 0) & (self.clicks < often))
-        if len(unclear):
-            number = ragged.list_numbers(self.offsets)[unclear[0]]
-            raise DataError(
-                f"a document of list {number} was clicked in {self.clicks[unclear[0]]} of {often[unclear[0]]} "
-                "impressions, so it is not known which documents were clicked together; "
-                "give each impression a row of its own"
-            )
-        clicked = BiasFactor("clicked in this row", (self.clicks > 0).astype(np.int32), ("no", "yes"))
-        patterns = trusted(self, factors=(*self.factors, clicked)).collapse()
-        first, second = (patterns.clicks[rows] for rows in ragged.pair_members(patterns.offsets))
-        return trusted(patterns, factors=patterns.factors[:-1], pair_clicks=np.minimum(first, second))
+        Rows with different placements stay apart.
+        """
+        return collapsed(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the log as a folder of memory-mappable arrays and a manifest."""
@@ -433,9 +416,15 @@ class ClickLog:
             promise.check(found)
         return found
 
-    def optional(self) -> dict[str, Integers]:
+    def optional(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that not every log has, by the names of their files."""
         grades = None if self.grades is None else self.grades.values
-        arrays = {"pair_clicks": self.pair_clicks, "periods": self.periods, "grades": grades}
+        arrays: dict[str, npt.NDArray[Any] | None] = {
+            "pair_clicks": self.pair_clicks,
+            "periods": self.periods,
+            "grades": grades,
+        }
         arrays |= {f"signal-{number}": signal.totals for number, signal in enumerate(self.signals)}
+        if self.placements is not None:
+            arrays |= {"placement-propensities": self.placements.propensities, "base-positions": self.placements.bases}
         return {name: array for name, array in arrays.items() if array is not None}

@@ -11,6 +11,7 @@ from ultr.arrays import Floats, Integers, Mask, Strings, fingerprint
 from ultr.data import ragged
 from ultr.data.column_names import check_names
 from ultr.data.named_features import column_order
+from ultr.data.notebook_tables import lists_as_html
 from ultr.errors import DataError
 
 
@@ -75,6 +76,9 @@ class JudgedLists:
             f"JudgedLists({self.queries:,} queries, {self.documents:,} documents, "
             f"{len(self.feature_names)} features, labels 0-{self.max_label})"
         )
+
+    def _repr_html_(self) -> str:
+        return lists_as_html(self)
 
     @property
     def queries(self) -> int:

@@ -61,11 +61,14 @@ def check_log(log: ClickLog) -> None:
     _check_periods(log)
     _check_signals(log)
     _check_categories(log)
+    if log.placements is not None and len(log.placements.propensities) != len(log.documents):
+        placed = len(log.placements.propensities)
+        raise DataError(f"{len(log.documents)} shown documents, but {placed} placement propensities")
     if log.grades is not None and len(log.grades.values) != len(log.features):
         raise DataError(f"{len(log.features)} documents, but {len(log.grades.values)} grades")
 
 
-def whole_numbers(name: str, values: object) -> Integers:
+def whole_numbers(name: str, values: object, *, of: str = "a click log") -> Integers:
     """Values as int64; a `DataError` for those that are no whole numbers of this size."""
     given = np.asarray(values)
     try:
@@ -75,7 +78,7 @@ def whole_numbers(name: str, values: object) -> Integers:
             return numbers
     except (OverflowError, TypeError, ValueError):
         pass
-    raise DataError(f"{name} of a click log must be whole numbers below 2^63")
+    raise DataError(f"{name} of {of} must be whole numbers below 2^63")
 
 
 def _check_texts(log: ClickLog) -> None:

@@ -44,6 +44,7 @@ def log_fingerprint(log: ClickLog) -> str:
         "periods": None if log.periods is None else log.period_names,
         "grades": None if log.grades is None else log.grades.levels,
         "signals": tuple(signal.name for signal in log.signals) or None,
+        "placements": None if log.placements is None else (),
         **{f"categories of {name}": values for name, values in log.categories.items()},
     }
     words = [np.array([name, *texts]) for name, texts in described.items() if texts is not None]

@@ -13,6 +13,7 @@ from ultr.arrays import Strings
 from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.grades import Grades
+from ultr.data.placements import Placements
 from ultr.data.signal import Signal
 from ultr.data.split import Split
 from ultr.errors import DataError
@@ -47,6 +48,7 @@ class LogManifest(BaseModel):
     grades: tuple[str, ...] | None = None
     signals: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = {}
+    placements: bool = False
     splits: tuple[Split, ...] = ()
     fingerprint: str | None = None
     """That of the log, which its arrays must have; None if it was written before there was one."""
@@ -70,6 +72,7 @@ def write_log(log: ClickLog, folder: Path) -> None:
         grades=None if log.grades is None else log.grades.levels,
         signals=tuple(signal.name for signal in log.signals),
         categories=log.categories,
+        placements=log.placements is not None,
         splits=log.splits,
         fingerprint=log.fingerprint(),
     )
@@ -94,6 +97,11 @@ def read_fields(folder: Path, manifest: LogManifest) -> dict[str, Any]:
         "feature_names": manifest.feature_names,
         "period_names": manifest.period_names or (),
         "categories": manifest.categories,
+        "placements": Placements(
+            read_array(folder / "placement-propensities.npy"), read_array(folder / "base-positions.npy")
+        )
+        if manifest.placements
+        else None,
         "splits": manifest.splits,
     }
 

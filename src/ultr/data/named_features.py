@@ -11,7 +11,7 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data.categories import Categories, decoded, encode, warn_of_unseen
 from ultr.data.column_names import closest, listed
-from ultr.errors import DataError, MissingExtraError, OptionError
+from ultr.errors import DataError, MissingExtraError, OptionError, how_to_install
 
 if TYPE_CHECKING:
     import pyarrow
@@ -167,7 +167,7 @@ def _columns_of(frame: Any, *, what: str) -> dict[Any, Any]:
         import narwhals
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{what}, a {type(frame).__name__}, needs narwhals: pip install 'ultr[prepare]', or give an Arrow table"
+            f"{what}, a {type(frame).__name__}, needs narwhals: {how_to_install('prepare')}, or give an Arrow table"
         ) from error
     try:
         known = narwhals.from_native(frame)

@@ -19,7 +19,9 @@ SPAN = 2**18
 def check_offsets(offsets: Integers, total: int, *, what: str) -> None:
     """Raise a `DataError` unless `offsets` splits `total` values into lists."""
     if offsets.ndim != 1 or len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != total:
-        raise DataError(f"the offsets of {what} must start with 0 and end with {total}, their number")
+        sizes = offsets.ndim == 1 and len(offsets) > 0 and offsets.sum() == total
+        hint = "; these look like the sizes of lists, whose offsets are numpy.cumsum([0, *sizes])" if sizes else ""
+        raise DataError(f"the offsets of {what} must start with 0 and end with {total}, their number{hint}")
     if (offsets[1:] < offsets[:-1]).any():
         raise DataError(f"the offsets of {what} must never decrease")
 

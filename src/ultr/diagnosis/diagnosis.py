@@ -9,12 +9,14 @@ from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
+from ultr.data.exploration_plan import ExplorationPlan
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.diagnosis.curves_by_page import CurvesByPage
 from ultr.diagnosis.drift import Drift, no_time
 from ultr.diagnosis.factor_rates import ClickRates
 from ultr.diagnosis.gain import Gain
 from ultr.diagnosis.linkage import Linkage
+from ultr.diagnosis.plan import exploration_plan
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
 from ultr.diagnosis.volume import Volume
@@ -75,6 +77,11 @@ class Diagnosis:
     def _differing(self) -> list[str]:
         """Factors that are the same for a whole page and whose values have position curves of their own."""
         return [] if self.curves_by_page is None else self.curves_by_page.differing
+
+    @property
+    def plan(self) -> ExplorationPlan:
+        """The smallest exploration that would link all positions."""
+        return exploration_plan(self.linkage, pages=self.volume.pages, wanted=self.dimension.rank)
 
     @property
     def _how(self) -> str:

@@ -100,10 +100,12 @@ class Linkage:
         weakest = self.weakest
         assert weakest is not None, "a connected graph of several values has links"
         clicks = weakest.clicks
+        placed = (
+            "" if all(link.documents for link in self.whole.backbone) else ", or that exploration placed by chance,"
+        )
         answer = [
-            f"clicked documents that were seen under several values link all {self._values}; the weakest link that is "
-            f"needed, {self._ends(weakest)}, rests on {_counted(weakest.documents, 'document')} with "
-            f"{_counted(clicks, 'click')}",
+            f"clicked documents that were seen under several values{placed} link all {self._values}; the weakest link "
+            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {_counted(clicks, 'click')}",
             self._supported(wanted),
             ""
             if self.alike is None
@@ -286,6 +288,10 @@ def _listed(names: list[str], *, most: int = 3) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _rests_on(link: Link) -> str:
+    return _counted(link.documents, "document") if link.documents else "placements by exploration"
 
 
 def _limit(dimension: int | None) -> str:

@@ -20,6 +20,8 @@ APART = 1.25
 """Estimators of the same thing differ for certain if their intervals do, and it matters from this factor on."""
 TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
+MOST_FAILED = 0.1
+"""Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 
@@ -87,6 +89,7 @@ class PositionBias:
             },
             numbers={
                 "resampled": f"{self.curves.count:,} {self.curves.units}",
+                "placements_by_exploration": self.curves.explored,
                 "curves": {
                     curve.estimator: {name: getattr(curve, name).tolist() for name in ("values", "low", "high")}
                     | {"failed": curve.failed, "problem": curve.problem}
@@ -111,20 +114,21 @@ class PositionBias:
             f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
             f"position {self.positions[0]} {interval}"
         )
+        how = self._exploration()
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
-        if np.isnan(low):
+        if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
             )
-            return Verdict.UNKNOWN, [said, few], "Log more swaps."
+            return Verdict.UNKNOWN, [said, *how, few], "Log more swaps."
         if not high < TOO_WIDE * low:
-            return Verdict.UNKNOWN, [said, "so wide an interval says next to nothing"], "Log more swaps."
+            return Verdict.UNKNOWN, [said, *how, "so wide an interval says next to nothing"], "Log more swaps."
         differ = self.disagreement()
         if differ is None:
             if len(self._usable) > 1:
-                return Verdict.GOOD, [said, "the estimators agree"], ""
-            return Verdict.CAREFUL, [said, "no other estimator can tell"], "Log more swaps."
+                return Verdict.GOOD, [said, *how, "the estimators agree"], ""
+            return Verdict.CAREFUL, [said, *how, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
@@ -132,7 +136,23 @@ class PositionBias:
             "position does not describe these clicks"
         )
         advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
-        return Verdict.CAREFUL, [said, differing], advice
+        return Verdict.CAREFUL, [said, *how, differing], advice
+
+    def _exploration(self) -> list[str]:
+        """What is said of the placements that exploration logged."""
+        used, left_out = self.curves.explored, self.curves.left_out
+        said = []
+        if used:
+            said.append(
+                f"the curves by swaps rest on {used:,} placements by exploration, each weighted by its logged "
+                "probability"
+            )
+        if left_out:
+            said.append(
+                f"{left_out:,} placements by exploration are left out, since it is not known where else the document "
+                "could have stood: prepare the log with --base-position"
+            )
+        return said
 
     def _rows(self) -> list[dict[str, str]]:
         usable = [curve for curve in self.curves.curves if curve.problem is None]

@@ -46,7 +46,7 @@ class SupportedDimension:
         affine = dimension > 1 or (
             2 * values <= MOST_UNKNOWNS and identified(sets.seen, sets.documents, 2, affine=True)
         )
-        sides = np.stack([_side(graph, link) for link in graph.backbone], axis=1)
+        sides = np.stack([side_of(graph, link) for link in graph.backbone], axis=1)
         limits = cut_dimensions(sets.seen, sets.documents, sides).tolist()
         cuts = (Cut(link, side, limit) for link, side, limit in zip(graph.backbone, sides.T, limits, strict=True))
         return cls(graph, sets, dimension, affine, tuple(cuts))
@@ -97,7 +97,7 @@ class SupportedDimension:
         return tuple(np.sort(np.concatenate(chosen)).tolist())
 
 
-def _side(graph: BiasGraph, without: Link) -> Mask:
+def side_of(graph: BiasGraph, without: Link) -> Mask:
     """The values that the backbone links with the first one of a link, without that link."""
     around: dict[int, list[int]] = {}
     for link in graph.backbone:

@@ -23,6 +23,7 @@ from ultr.data.log_checks import trusted
 from ultr.data.log_splits import split_pages, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
+from ultr.evaluation.by_placement import answer_by_placement, placement_value
 from ultr.evaluation.counterfactual import IPS, UTILITIES, WEIGHTINGS, CounterfactualValue, Valuation
 from ultr.evaluation.evidence import Candidates, Evidence, check_codes
 from ultr.evaluation.halves import Halves
@@ -72,6 +73,20 @@ class Comparison:
     """The part of the log that the rankers were compared on, with what must be said about it."""
     names: tuple[str, str]
     interval_name: str = "95% interval"
+    explored: int = 0
+    """Placements by exploration that the propensities rest on."""
+    value_by_placement: Answer | None = None
+    """The second ranker against the first by placements that exploration made; None if it logged none."""
+
+    @property
+    def exploration(self) -> str:
+        """A sentence on where the propensities come from, if exploration logged its own; else nothing."""
+        if not self.explored:
+            return ""
+        return (
+            f"Propensities come from {self.explored:,} placements by exploration, weighted by their logged "
+            "probabilities, and not from the places that rankings gave to documents."
+        )
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -86,7 +101,10 @@ class Comparison:
         """The comparison in words, with the values and the answers as tables."""
         first, second = self.names
         word = self.word(self.value)
-        advice = [*self.unseen.remarks, self.assumption.sentence]
+        advice = [*self.unseen.remarks, self.assumption.sentence, *filter(None, [self.exploration])]
+        if (placed := self.value_by_placement) is not None:
+            said = f"{placed.verdict}; {placed.reason}"
+            advice.append(f"By placements of exploration alone, without propensities: {said}.")
         if not self.values:
             advice.append("Give --propensities, or a log with swaps, to compare the rankings themselves.")
         return Section(
@@ -116,11 +134,14 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Every answer and every number."""
+        placed = self.value_by_placement
         return {
             "compared_on": self.unseen.name,
             "warnings": self.unseen.warnings,
             "notes": self.unseen.notes,
             "propensities": None if self.propensities is None else self.propensities.tolist(),
+            "placements_by_exploration": self.explored,
+            "value_by_placement": placed and asdict(placed),
             "one_propensity_for_each_position": vars(self.assumption),
             "values": {
                 name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
@@ -216,7 +237,8 @@ def compare(
 
     Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     Without `propensities` they are estimated from the swaps of the log, and intervals follow how unsure they are; given
-    ones are taken for known. If `log` is a part of a larger log, with the same query ids, its swaps help as `swaps`.
+    ones are taken for known. Swaps that exploration made and logged count in the place of others. If `log` is a part of
+    a larger log, with the same query ids, its swaps help as `swaps`.
     Where documents that both rank high have other propensities than those that both rank low, trust bias is taken off,
     or with few clicks intervals reach from what the one say to what the other say.
 
@@ -278,6 +300,10 @@ def compare(
     rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
     first, second = names
+    by_placement = None
+    if log.placements is not None and log.placements.explored.any() and candidates is None:
+        placed = {name: placement_value(ranked[name], evidence, log) for name in names}
+        by_placement = answer_by_placement((second, placed[second]), (first, placed[first]), judge, seed=seed)
     try:
         beside = _beside_raw_clicks(ranked[second], evidence, log, candidates, seed=seed)
         against_raw = trial.answer(dict(zip((second, RAW_CLICKS), beside, strict=True)), second, RAW_CLICKS)
@@ -294,6 +320,8 @@ def compare(
         unseen=unseen,
         names=names,
         interval_name=judge.interval_name,
+        explored=known.explored if isinstance(known, ResampledPropensities) else 0,
+        value_by_placement=by_placement,
     )
 
 

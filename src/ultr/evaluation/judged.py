@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
 from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test
+from ultr.notebook import as_html
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")
 Measures: TypeAlias = Sequence[str | Measure | Callable[..., Doubles]]
@@ -30,6 +33,15 @@ class Evaluation:
 
     values: dict[str, Doubles]
     """By measure, such as nDCG@10; NaN for queries without a relevant document."""
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for measure, values in self.values.items():
+            found = self.interval(measure)
+            ends = {"low": f"{found.low:.4f}", "high": f"{found.high:.4f}"}
+            queries = {"queries": f"{int((~np.isnan(values)).sum()):,}"}
+            rows.append({"measure": measure, "mean": f"{found.mean:.4f}"} | ends | queries)
+        return as_html("means over queries with 95 % intervals", rows)
 
     def mean(self, measure: str) -> float:
         """The mean over the queries that have a relevant document."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ultr import checks
-from ultr.errors import OptionError
+from ultr.errors import OptionError, how_to_install
 from ultr.experiments.analyses import ANALYSES
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.findings import write_findings
@@ -57,16 +58,17 @@ def reproduce(
     folder = Path(out) / _folder_name(Path(name).stem, experiment, data, changes, form)
     check_new_folder(folder, overwrite=True)
     for label in experiment.left_out():
-        say(f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'")
+        say(f"{label} is left out, because its library is not installed: {how_to_install('trees', 'xgboost')}")
     if spec.analysis not in WITHOUT_RUNS:
         if not experiment.contenders():
-            raise OptionError(f"nothing is left to run of {name}; pip install 'ultr[trees,xgboost]'")
+            raise OptionError(f"nothing is left to run of {name}; {how_to_install('trees', 'xgboost')}")
         count = cores() if workers is None else checks.integer("workers", workers, at_least=1)
         experiment.run(workers=count, say=say)
     found = ANALYSES[spec.analysis](experiment)
     write_findings(
         found,
         folder,
+        command_line(name, data, quick=quick, as_published=as_published, seeds=seeds, changes=changes),
         {
             "experiment": Path(name).stem,
             "spec": spec.model_dump(mode="json"),
@@ -76,6 +78,22 @@ def reproduce(
         },
     )
     return found, folder
+
+
+def command_line(
+    name: str, data: str | None, *, quick: bool, as_published: bool, seeds: Sequence[int] | None, changes: Sequence[str]
+) -> str:
+    """The command line that gives the same; the folders of this machine are left out."""
+    path = Path(name)
+    if path.is_absolute():
+        path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else Path(path.name)
+    words = ["ultr", "reproduce", str(path)]
+    if data is not None:
+        label, _, value = data.partition("=")
+        words += ["--data", data if not value or value.isdecimal() else f"{label}=FOLDER"]
+    words += ["--quick"] * quick + ["--as-published"] * as_published
+    words += [] if seeds is None else ["--seeds", ",".join(map(str, seeds))]
+    return shlex.join([*words, *(word for change in changes for word in ("--set", change))])
 
 
 def _folder_name(

@@ -51,6 +51,7 @@ class Affine(Estimator[AffineObjective]):
     """
 
     name: ClassVar[str] = "affine"
+    by_loss: ClassVar[tuple[str, ...]] = ("corrected clicks",)
 
     em_rate: float | None = None
     """Share of the way to an estimate that the click rates move; by default 0.05, or 1 where a step sees all lists."""

@@ -9,14 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers, Mask
+from ultr.arrays import Integers, Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.combined import CombinedObjective, mean_products
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.ranker import Ranker
@@ -27,11 +28,10 @@ from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.seeding import generator as random_numbers
 from ultr.train.checkpoint import Checkpoint, Record
-from ultr.train.lists import Batch, TrainingLists, pad
+from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import Objective
 from ultr.train.progress import Observer
 from ultr.train.ranking_model import RankingModel
-from ultr.train.selection import chunks
 from ultr.train.stage import Models, Stage
 
 FITS = {"raw_": "raw", "": "debiased", "first_": "first half", "second_": "second half"}
@@ -46,22 +46,16 @@ NO_SHRUNKEN_VALUE = (
 )
 FEWEST = 4
 """With fewer queries (or lists, of a single query), two halves cannot agree by more than luck, and nothing is kept."""
-MOST_LISTS = 20_000
-"""Most lists that the agreement of the halves is measured on."""
 
 
-class AutoObjective(Objective):
+class AutoObjective(CombinedObjective):
     """Objectives of the four fits; clicks are those of the debiased one, scores a weighted sum of all."""
 
-    weights: Tensor
     shrinkage: Shrinkage
 
     def __init__(self, fits: Sequence[Objective]) -> None:
-        super().__init__()
-        self.fits = nn.ModuleList(fits)
+        super().__init__(dict(zip(FITS, fits, strict=True)), [0.0, 1.0, 0.0, 0.0])
         self.clicks_with = self._debiased.clicks_with
-        self.ranks_with = tuple(prefix + name for prefix, fit in self._fits() for name in fit.ranks_with)
-        self.register_buffer("weights", torch.tensor([0.0, 1.0, 0.0, 0.0]))
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The click logits of the debiased fit, [lists, width]."""
@@ -72,9 +66,9 @@ class AutoObjective(Objective):
         return self._debiased.neutral_logits(r, batch)
 
     @property
-    def by_list(self) -> bool:
-        """True if the list adds to the scores of any fit."""
-        return any(fit.by_list for _, fit in self._fits())
+    def ranks_by_click_model(self) -> bool:
+        """True if the debiased fit does."""
+        return self._debiased.ranks_by_click_model
 
     @property
     def neutral_with(self) -> str:
@@ -89,26 +83,10 @@ class AutoObjective(Objective):
         """The loss that the debiased fit has for values, [lists]."""
         return self._debiased.value_loss(value, effect, batch)
 
-    def combine(self, r: Tensor, mask: Tensor) -> Tensor:
-        """The weighted sum of the scores of the fits, [lists, width]."""
-        return (self.scores(r, mask) * self.weights).sum(dim=-1)
-
-    def scores(self, r: Tensor, mask: Tensor) -> Tensor:
-        """The score by each fit, [lists, width, fits]."""
-        return torch.stack([fit.combine(own, mask) for fit, own in self._with_outputs(r)], dim=-1)
-
-    def direction(self, r: Tensor, mask: Tensor) -> Tensor:
-        """That of raw clicks, whose relevance model is the first."""
-        return self.directions(r, mask)[self.ranks_with[0]]
-
-    def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
-        """For each fit its own direction, times its weight."""
-        return {
-            prefix + fit.ranks_with[0]: weight * fit.direction(own, mask)
-            for (prefix, fit), (_, own), weight in zip(
-                self._fits(), self._with_outputs(r), self.weights.cpu(), strict=True
-            )
-        }
+    def split(self, r: Tensor) -> Sequence[Tensor]:
+        """The outputs of each fit; raw clicks have one, debiased fits have equally many."""
+        width = (r.shape[-1] - 1) // (len(FITS) - 1)
+        return torch.split(r, [1] + [width] * (len(FITS) - 1), dim=-1)
 
     def set_shrinkage(self, shrinkage: Shrinkage) -> None:
         """Take the weights of the fits from what their halves agree on."""
@@ -117,17 +95,7 @@ class AutoObjective(Objective):
 
     @property
     def _debiased(self) -> Objective:
-        return dict(self._fits())[""]
-
-    def _fits(self) -> list[tuple[str, Objective]]:
-        fits = [fit for fit in self.fits if isinstance(fit, Objective)]
-        return list(zip(FITS, fits, strict=True))
-
-    def _with_outputs(self, r: Tensor) -> list[tuple[Objective, Tensor]]:
-        """The objective of each fit with its own outputs; raw clicks have one, debiased fits have equally many."""
-        width = (r.shape[-1] - 1) // (len(FITS) - 1)
-        own = torch.split(r, [1] + [width] * (len(FITS) - 1), dim=-1)
-        return [(fit, outputs) for (_, fit), outputs in zip(self._fits(), own, strict=True)]
+        return self.by_prefix[""]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -147,6 +115,7 @@ class Auto(Estimator[AutoObjective]):
     """
 
     name: ClassVar[str] = "auto"
+    by_loss: ClassVar[tuple[str, ...]] = Vectorization.by_loss
     without: ClassVar[tuple[str, ...]] = ("value",)
 
     dimension: int = 3
@@ -201,7 +170,7 @@ class Auto(Estimator[AutoObjective]):
         """Train the fits, and weigh them by what the halves agree on."""
         history = super().train_model(model, lists, data, validation, checkpoint=checkpoint, observer=observer)
         halved = half_of_queries(lists, seed=self.seed) is not None
-        model.objective.set_shrinkage(Shrinkage.of(_products(model, lists)) if halved else NOTHING_KEPT)
+        model.objective.set_shrinkage(Shrinkage.of(mean_products(model, lists)) if halved else NOTHING_KEPT)
         return history
 
     def learn(
@@ -270,22 +239,3 @@ def _of_fit(stage: Stage, prefix: str, part: Mask | None) -> Stage:
         begin=None if begin is None else lambda models: begin(own(models)),
         penalty=None if penalty is None else lambda models: penalty(own(models)),
     )
-
-
-@torch.no_grad()
-def _products(model: RankingModel[AutoObjective], lists: TrainingLists) -> Doubles:
-    """Mean products of the scores by all fits, less their means in each list, [fits, fits]."""
-    chosen = np.arange(0, lists.lists, -(-lists.lists // MOST_LISTS))
-    lengths = (lists.offsets[1:] - lists.offsets[:-1])[chosen]
-    objective = model.objective
-    sums, documents = np.zeros((len(FITS), len(FITS))), 0
-    for chunk in chunks(np.concatenate([[0], np.cumsum(lengths)])):
-        batch = lists.batch(chosen[chunk])
-        r = model.outputs(batch.documents, objective.ranks_with)
-        mask = batch.mask.to(r.device)
-        scores = objective.scores(pad(r, mask), mask).double().masked_fill(~mask.unsqueeze(-1), 0.0)
-        centred = scores - scores.sum(dim=1, keepdim=True) / mask.sum(dim=1)[:, None, None]
-        flat = centred[mask].cpu().numpy()
-        sums += flat.T @ flat
-        documents += len(flat)
-    return sums / max(documents, 1)

@@ -9,17 +9,14 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.data.click_log import ClickLog
-from ultr.data.gathering import spread
 from ultr.data.log_checks import trusted
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
-from ultr.metrics import list_log_likelihoods, paired_lead, smallest_not_beaten
-from ultr.metrics.query_bootstrap import units_of
+from ultr.methods.held_out_clicks import FEWEST_QUERIES, HeldOutClicks
+from ultr.metrics import paired_lead, smallest_not_beaten
 
 DIMENSIONS = (1, 2, 3, 4, 5)
 """What is tried, as in the paper."""
-FEWEST_QUERIES = 20
-"""With fewer held-out queries, pages are held out, or lists compared, since noise cannot be told from so few."""
 LEAST = 1e-4
 """A lead in log-likelihood a click up to this is luck of training: in a large log, even that is beyond noise."""
 
@@ -51,22 +48,16 @@ def choose_dimension(
 
     `shares` gives, for each dimension, how its model shares out the clicks of each shown list.
     """
-    groups = units_of(held_out, fewest=FEWEST_QUERIES)
-    clicks, units = held_out.totals(groups=groups).clicks, spread(groups, held_out.offsets)
-    if np.count_nonzero(clicks) < 2:
+    compared = HeldOutClicks.of(held_out)
+    if not compared.enough:
         raise DataError(
             "dimension 'auto' needs held-out clicks on at least two queries or lists, to tell a better dimension from "
             "chance; give more data, or a number"
         )
-    totals = {
-        dimension: np.bincount(
-            units, list_log_likelihoods(predict(held_out), held_out.clicks), minlength=len(clicks)
-        ).astype(np.float64)
-        for dimension, predict in sorted(shares.items())
-    }
-    chosen = list(totals)[smallest_not_beaten(list(totals.values()), clicks, least=LEAST)]
+    totals = {dimension: compared.log_likelihoods(predict) for dimension, predict in sorted(shares.items())}
+    chosen = list(totals)[smallest_not_beaten(list(totals.values()), compared.clicks, least=LEAST)]
     table = []
     for dimension, total in totals.items():
-        lead = paired_lead(total, totals[chosen], clicks)
-        table.append(TriedDimension(dimension, float(total.sum() / clicks.sum()), lead.mean, lead.error))
+        lead = paired_lead(total, totals[chosen], compared.clicks)
+        table.append(TriedDimension(dimension, compared.mean(total), lead.mean, lead.error))
     return chosen, tuple(table)

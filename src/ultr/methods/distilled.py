@@ -60,7 +60,7 @@ class Distilled(Estimator[ScalarObjective]):
 
     name: ClassVar[str] = "distilled"
     learns_from: ClassVar[type[ClickLog] | type[JudgedLists]] = JudgedLists
-    without: ClassVar[tuple[str, ...]] = ("value",)
+    without: ClassVar[tuple[str, ...]] = ("seeds", "value")
 
     relevance: Relevance = TREES
     """The trees."""

@@ -81,6 +81,7 @@ class DoublyRobust(Estimator[RobustObjective]):
     """
 
     name: ClassVar[str] = "doubly-robust"
+    by_loss: ClassVar[tuple[str, ...]] = ("regression", "doubly robust")
 
     propensities: tuple[float, ...] | None = None
     """The alpha of each position from the first, in any unit (`read_propensities` reads a file), with beta = 0."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
@@ -22,7 +23,10 @@ from ultr.data.judged import JudgedLists
 from ultr.data.missing_values import by_name, in_words
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
+from ultr.data.shown_rows import data_of
 from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
+from ultr.methods.averaged import averaged_model, learn_averaged
+from ultr.methods.configured import Configured
 from ultr.methods.factors import Factor, factors_of
 from ultr.methods.known_levels import check_factors, known_levels
 from ultr.methods.origin import Origin
@@ -34,6 +38,7 @@ from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout, Preprocessing
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.train.checkpoint import Checkpoint, Record
+from ultr.train.device import check_device
 from ultr.train.lists import TrainingLists
 from ultr.train.loop import LoopOptions, train
 from ultr.train.process_group import ProcessGroup
@@ -45,7 +50,7 @@ from ultr.train.value import VALUE, value_stage
 
 
 @dataclass(kw_only=True, eq=False)
-class Estimator(ABC, Generic[ObjectiveT]):
+class Estimator(Configured, ABC, Generic[ObjectiveT]):
     """Options of a method; `fit` learns a ranker and keeps it as `ranker_`.
 
     A method is one file with an objective (its bias parameters and what it minimises) and a subclass of this: its
@@ -59,8 +64,12 @@ class Estimator(ABC, Generic[ObjectiveT]):
     """The relevance models that it works with."""
     without: ClassVar[tuple[str, ...]] = ()
     """Options of all methods, or `relevance__NAME` of its relevance model, that it has no use for and refuses."""
-    held_out_measure: ClassVar[str] = "minus held-out loss"
+    counts_pairs: ClassVar[bool] = False
+    """True: it needs to know which documents were clicked together."""
+    held_out_measure: ClassVar[str] = "held-out log-likelihood"
     """The value of validation by held-out clicks; that by labels is nDCG@10."""
+    by_loss: ClassVar[tuple[str, ...]] = ()
+    """Stages whose held-out loss is no likelihood."""
 
     relevance: Relevance = field(default_factory=MLP)
     """The model of relevance r(x), and how it is trained."""
@@ -71,6 +80,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
     recipe whose learning rate falls, that is before it has fallen."""
     seed: int = 0
     """Seed of the initial weights, the batch order, the sampled sessions and the noise."""
+    seeds: int = 1
+    """Seeds to train with, from `seed` on, whose rankers become one: the mean of their scores, each in units of its
+    spread within lists. Training takes so many times as long, and so does scoring."""
     value: Mapping[str, float] | None = None
     """Weights of signals that make up the value to rank by, such as `{"click": 1, "purchase": 20}`; by default clicks
     alone. Bias is learned from clicks in any case, and the value with it fixed."""
@@ -105,6 +117,11 @@ class Estimator(ABC, Generic[ObjectiveT]):
         assert isinstance(data, ClickLog)
         return lists.with_value(data, self.value)
 
+    @classmethod
+    def measure_of(cls, stage: str) -> str:
+        """The name of the value that validation by held-out clicks gives a stage."""
+        return "negative held-out loss" if stage.rpartition(", ")[2] in cls.by_loss else cls.held_out_measure
+
     def library(self) -> str | None:
         """The package besides torch that training needs."""
         return self.relevance.library
@@ -125,36 +142,47 @@ class Estimator(ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
+        if checks.integer("seeds", self.seeds, at_least=1) > 1 and self.value is not None:
+            raise OptionError(
+                "the rankers of several seeds cannot be put together by a value; leave seeds or value out"
+            )
         if self.value is not None:
             check_weights(self.value)
         if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
             raise OptionError(f"{self.relevance.kind} train on the CPU only, got device {self.device!r}; leave it out")
-        try:
-            usable = isinstance(self.device, str) and torch.empty(0, device=self.device).device.type != "meta"
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'") from error
-        if not usable:
-            raise OptionError(f"torch cannot use the device {self.device!r} here; use 'cpu'")
+        check_device(self.device)
         self._check_unused()
 
     def fit(
         self,
-        data: ClickLog | JudgedLists,
+        data: object,
+        clicks: object = None,
         *,
+        qid: object = None,
+        group: object = None,
+        position: object = None,
+        impressions: object = None,
+        factors: Mapping[str, object] | None = None,
         validation: JudgedLists | ClickLog | None = None,
         checkpoint: str | Path | None = None,
         progress: bool | Observer = False,
     ) -> Self:
         """Learn from `data` and give the estimator back, with the ranker as `ranker_`.
 
+        `data` is a log, or rows as XGBoost and LightGBM take them: `fit(X, clicks, qid=..., position=...)`, with the
+        arguments of `ultr.log_of_rows`. A method that learns from labels takes `fit(X, labels, qid=...)`.
         `validation` decides which weights are kept: judged lists by nDCG@10, held-out clicks by their likelihood.
         With `checkpoint`, a file, a run that was stopped goes on where it was and ends with the same weights.
         `progress` shows a bar, or tells an observer of yours.
         """
         self.check()
-        self.check_data(data, validation)
+        rows = {"qid": qid, "group": group, "position": position, "impressions": impressions, "factors": factors}
+        known = data_of(data, clicks, rows, wanted=self.learns_from, what=type(self).__name__, pairs=self.counts_pairs)
+        self.check_data(known, validation)
         path = None if checkpoint is None else Path(checkpoint)
-        self.ranker_ = self.learn(data, validation, checkpoint=path, progress=progress)
+        learn = self.learn if self.seeds == 1 else partial(learn_averaged, self)
+        ranker: Ranker[ObjectiveT] = learn(known, validation, checkpoint=path, progress=progress)
+        self.ranker_ = ranker
         return self
 
     def learn(
@@ -181,7 +209,8 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if missing and not all(each.takes_missing for each in model.by_name.values()):
             warnings.warn(in_words(missing, len(data.feature_names)), UltrWarning, stacklevel=3)
         run = None if checkpoint is None else Checkpoint(checkpoint, self._run(data.fingerprint(), validation))
-        observer = self._observer(progress=progress)
+        by_labels = isinstance(validation, JudgedLists)
+        observer = self._observer(lambda stage: "nDCG@10" if by_labels else self.measure_of(stage), progress=progress)
         history = self.train_model(model, lists, data, validation, checkpoint=run, observer=observer)
         return Ranker(
             method=self.name,
@@ -223,6 +252,9 @@ class Estimator(ABC, Generic[ObjectiveT]):
 
     def build(self, features: int | InputLayout, factors: Sequence[Factor], *, seed: int) -> RankingModel[ObjectiveT]:
         """A new model for preprocessed features of this layout, or so many numbers, and these factors."""
+        if self.seeds > 1:
+            one = replace(self, seeds=1)
+            return averaged_model([one.build(features, factors, seed=seed + n) for n in range(self.seeds)])
         layout, generator = InputLayout.of(features), torch.Generator().manual_seed(int(seed))
         models = self.models(layout, generator)
         if self.value is not None:
@@ -237,6 +269,10 @@ class Estimator(ABC, Generic[ObjectiveT]):
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""
         return self.ranker_.score(features, offsets, ids=ids)
+
+    def predict(self, features: object, *, qid: object = None, group: object = None) -> Floats:
+        """The same by the query of each row, as XGBoost and LightGBM call it; see `Ranker.predict`."""
+        return self.ranker_.predict(features, qid=qid, group=group)
 
     def click_shares(self, log: ClickLog) -> Doubles:
         """Predicted shares of clicks by the fitted ranker; see `Ranker.click_shares`."""
@@ -272,29 +308,6 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if name == "ranker_":
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001
-        """The options by name, as scikit-learn asks for them; if deep, those of the relevance model, too."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        if not deep:
-            return own
-        inner = {each.name: getattr(self.relevance, each.name) for each in fields(self.relevance)}
-        return own | {f"relevance__{name}": value for name, value in inner.items()}
-
-    def set_params(self, **options: Any) -> Self:
-        """Change options by name; `relevance__hidden` is the option `hidden` of the relevance model."""
-        known = self.get_params()
-        for name in options:
-            checks.one_of(f"option of {type(self).__name__}", name, known)
-        for name in sorted(options, key=lambda name: "__" in name):
-            outer, inner, option = name.partition("__")
-            setattr(self, outer, replace(self.relevance, **{option: options[name]}) if inner else options[name])
-        return self
-
-    def content(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        own = self.get_params(deep=False) | {"relevance": self.relevance.content()}
-        return {name: _plain(value) for name, value in own.items()}
 
     def check_data(self, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None) -> None:
         """Raise an `OptionError` or a `DataError` for data that the method cannot learn from."""
@@ -357,18 +370,19 @@ class Estimator(ABC, Generic[ObjectiveT]):
         if isinstance(validation, JudgedLists):
             return LabelValidation(validation, inputs.preprocessing)
         if isinstance(validation, ClickLog):
-            same = validation.features is data.features
-            shared = inputs if same else Inputs(validation.features, inputs.preprocessing)
+            shared = (
+                inputs if validation.features is data.features else Inputs(validation.features, inputs.preprocessing)
+            )
             factors = factors_of(data)
             learned = [factor.name for factor in factors if self.learns(factor)]
             levels = known_levels(validation, factors, learned=learned)
             return ClickValidation(replace(self.lists_of(validation, shared), factors=levels))
         return None
 
-    def _observer(self, *, progress: bool | Observer) -> Observer | None:
+    def _observer(self, measure: Callable[[str], str], *, progress: bool | Observer) -> Observer | None:
         if not progress or not ProcessGroup.of_environment().leads:
             return None
-        return Bar(self.title()) if progress is True else progress
+        return Bar(self.title(), measure) if progress is True else progress
 
     def _run(self, fingerprint: str, validation: JudgedLists | ClickLog | None) -> str:
         """A digest of all that decides the weights; a checkpoint of another run is refused."""
@@ -376,12 +390,3 @@ class Estimator(ABC, Generic[ObjectiveT]):
         how = vars(self.relevance.training())
         options = json.dumps([self.name, self.content(), how, fingerprint, chosen_by], sort_keys=True, default=str)
         return blake2b(options.encode(), digest_size=16).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it: lists for tuples, and none of numpy's numbers."""
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.item() if isinstance(value, np.generic) else value

@@ -17,7 +17,7 @@ from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.sessions import draw_sessions
-from ultr.errors import DataError, MissingExtraError
+from ultr.errors import DataError, MissingExtraError, how_to_install
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.relevance.relevance_model import Relevance
@@ -184,7 +184,7 @@ class LambdaMART(Estimator[ScalarObjective]):
             return import_module(library)
         except ImportError as error:
             raise MissingExtraError(
-                f"{type(self).__name__} needs {library}; install it with: pip install 'ultr[{extra}]'"
+                f"{type(self).__name__} needs {library}; install it with: {how_to_install(extra)}"
             ) from error
 
 

@@ -99,6 +99,7 @@ class PairDebias(Estimator[PairObjective]):
     """
 
     name: ClassVar[str] = "pair-debias"
+    counts_pairs: ClassVar[bool] = True
     without: ClassVar[tuple[str, ...]] = ("value",)
 
     em_rate: float | None = None

@@ -6,7 +6,8 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.bias import SWAP_ESTIMATORS, SwapTable, click_rate_curve
+from ultr.bias import SWAP_ESTIMATORS, ExploredCells, SwapTable, click_rate_curve
+from ultr.bias.swaps import with_exploration
 from ultr.data.totals import totals
 from ultr.errors import DataError, OptionError
 from ultr.train.lists import TrainingLists
@@ -44,4 +45,8 @@ def given_or_estimated(
             "every list of the log shows one document, at position 1, so there are no two positions to compare and no "
             "two documents to rank; give a log with longer lists"
         )
-    return SWAP_ESTIMATORS[estimator](SwapTable.of(lists.cells(positions, fewest_positions=2)))
+    explored = ExploredCells.of(
+        lists.placements, lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions
+    )
+    swaps = SwapTable.of(lists.cells(positions, fewest_positions=2))
+    return SWAP_ESTIMATORS[estimator](with_exploration(swaps, explored))

@@ -17,15 +17,18 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import gathering, ragged
 from ultr.data.categories import Categories, category_columns
 from ultr.data.click_log import ClickLog
+from ultr.data.column_names import listed
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
+from ultr.data.shown_rows import row_offsets
 from ultr.data.training_range import TrainingRange
 from ultr.errors import DataError, OptionError
 from ultr.methods.factors import Factor
 from ultr.methods.known_levels import known_levels
 from ultr.methods.origin import Origin
+from ultr.notebook import as_html
 from ultr.relevance.inputs import Inputs, all_documents
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.train.checkpoint import Record
@@ -87,6 +90,19 @@ class Ranker(Generic[ObjectiveT]):
 
         return export(self, path, **options)
 
+    def _repr_html_(self) -> str:
+        relevance = self.options["relevance"]
+        settings = ", ".join(f"{name}={value}" for name, value in relevance.items() if value is not None)
+        names = [factor.name for factor in self.factors]
+        content = {
+            "features": f"{len(self.feature_names)}: {listed(self.feature_names, most=8)}",
+            "relevance": settings,
+            "bias factors": ", ".join(names) if names else "none, it learned from labels",
+            "seeds": f"{self.options.get('seeds', 1)}, from {self.options['seed']}",
+            "trained on": self.data_fingerprint or "unknown",
+        }
+        return as_html(f"Ranker by the method {self.method}", [{"": key, " ": text} for key, text in content.items()])
+
     @property
     def data_fingerprint(self) -> str:
         """The name of the exact training data; empty if unknown."""
@@ -125,13 +141,39 @@ class Ranker(Generic[ObjectiveT]):
             ids: Columns of a frame that are no features, such as query and document.
 
         """
-        if not isinstance(features, np.ndarray | list | tuple):
-            features = match_features(features, self.feature_names, categories=self.categories, ids=ids)
         # Each is looked at once, so nothing is gained by preprocessing all of them first.
-        inputs = self.inputs(np.asarray(features), in_memory=0)
+        inputs = self.inputs(self._matrix(features, ids), in_memory=0)
         bounds = np.array([0, len(inputs)]) if offsets is None else np.asarray(offsets)
         ragged.check_offsets(bounds, len(inputs), what="candidates")
         return score_lists(self.model.score, inputs, bounds)
+
+    def predict(self, features: object, *, qid: object = None, group: object = None) -> Floats:
+        """`score` as XGBoost and LightGBM call it: one score per row, higher is better.
+
+        Args:
+            features: As for `score`.
+            qid: Query of each row, the rows of a query together.
+            group: Rows of each query, in the place of `qid`.
+
+        Without `qid` and `group`, every row is scored by itself, which is refused where a score depends on the other
+        candidates.
+
+        """
+        matrix = self._matrix(features)
+        if qid is not None or group is not None:
+            return self.score(matrix, row_offsets(len(matrix), qid=qid, group=group))
+        if self.model.ranking.by_list:
+            raise OptionError(
+                f"a score by the method {self.method} depends on the other candidates of its query; give predict qid= "
+                "or group=, for a single query group=[len(X)]"
+            )
+        return self.score(matrix)
+
+    def _matrix(self, features: object, ids: Collection[str] = ()) -> Floats:
+        """Candidates as an array with the features in the order of `feature_names`."""
+        if isinstance(features, np.ndarray | list | tuple):
+            return np.asarray(features)
+        return match_features(features, self.feature_names, categories=self.categories, ids=ids)
 
     def inputs(self, features: Floats, *, in_memory: int | None = None) -> Inputs:
         """Candidates as the relevance models take them; what they cannot take is a `DataError`."""

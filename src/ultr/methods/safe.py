@@ -200,7 +200,10 @@ def _both(log: ClickLog, held_out: ClickLog) -> ClickLog:
     parts = (log, held_out)
     names = ("documents", "clicks", "impressions", "queries")
     position = trusted(log.position, values=np.concatenate([part.position.values for part in parts]))
-    nothing: dict[str, Any] = {"pair_clicks": None, "periods": None, "period_names": (), "signals": ()}
+    nothing: dict[str, Any] = dict.fromkeys(("pair_clicks", "periods", "placements")) | {
+        "period_names": (),
+        "signals": (),
+    }
     return trusted(
         log,
         offsets=ragged.from_lengths(np.concatenate([part.lengths for part in parts])),

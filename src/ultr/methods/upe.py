@@ -104,6 +104,7 @@ class UPE(Estimator[UnconfoundedObjective]):
     """
 
     name: ClassVar[str] = "upe"
+    by_loss: ClassVar[tuple[str, ...]] = ("logging score",)
 
     logging_score: str | None = None
     """The feature that holds the score of the logging ranker; by default one is fitted to the order of shown lists."""

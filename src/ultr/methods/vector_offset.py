@@ -50,6 +50,11 @@ class OffsetObjective(ScalarObjective):
         self.click_weights = ClickWeights(len(factors[0].levels), weight_power)
         self.register_buffer("centre", torch.zeros(dimension))
 
+    @property
+    def ranks_by_click_model(self) -> bool:
+        """True if the forest predicts clicks, with the network."""
+        return self.predicts_clicks
+
     def vector_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """v(x) . o(t), [lists, width]: what the network makes of the clicks."""
         return batch.pad((r * self.observation(batch.factors)).sum(dim=-1))

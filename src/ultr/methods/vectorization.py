@@ -60,6 +60,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """
 
     name: ClassVar[str] = "vectorization"
+    by_loss: ClassVar[tuple[str, ...]] = ("base", "trees")
 
     dimension: int | Literal["auto"] = 3
     """Length d of relevance and observation embeddings; `auto`: the smallest of 1 to 5 that no larger one beats on

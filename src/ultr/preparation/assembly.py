@@ -13,8 +13,10 @@ from ultr.arrays import Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.bias_factor import OTHER, BiasFactor, ordered_levels, position_factor
 from ultr.data.click_log import ClickLog
+from ultr.data.collapsing import content
 from ultr.data.column_names import check_texts
 from ultr.data.log_checks import trusted
+from ultr.data.placements import Placements
 from ultr.data.same_lists import content_order
 from ultr.data.signal import Signal
 from ultr.errors import DataError
@@ -43,6 +45,8 @@ class Shown:
     signals: dict[str, Integers]
     factors: tuple[Any, ...]
     """For each bias factor the levels as an Arrow column of text."""
+    placements: Placements | None
+    """[rows], how exploration placed them; None if that was not logged."""
     document_faults: Integers
     """[rows], the fault of its document, 0 = none."""
     ids: Integers
@@ -73,6 +77,7 @@ class Shown:
             clicks=taken["clicks"],
             signals={name: _integers(shown, column)[order] for name, column in signals.items()},
             factors=tuple(shown[column].take(order) for column in factors),
+            placements=_placements(shown, order),
             document_faults=taken["fault"],
             ids=ids,
             impressions=_integers(lists, "impressions")[by_list],
@@ -104,6 +109,9 @@ class Shown:
             **of_rows | of_lists | {"lists": (np.cumsum(lists) - 1)[self.lists[kept]]},
             signals={name: totals[kept] for name, totals in self.signals.items()},
             factors=tuple(column.take(chosen) for column in self.factors),
+            placements=None
+            if self.placements is None
+            else Placements(self.placements.propensities[kept], self.placements.bases[kept]),
             periods=None if self.periods is None else self.periods[lists],
         )
 
@@ -127,6 +135,7 @@ def raw_log(shown: Shown, documents: int, factors: Sequence[FactorColumn], perio
         periods=shown.periods,
         period_names=period_names,
         signals=tuple(Signal(name, totals) for name, totals in shown.signals.items()),
+        placements=shown.placements,
     )
 
 
@@ -194,9 +203,16 @@ def compacted(log: ClickLog) -> tuple[ClickLog, Integers]:
 def in_order(log: ClickLog) -> ClickLog:
     """Equal lists summed up, in an order made from their content: not from raw rows, and not from the engine."""
     log = log.collapse()
-    periods = () if log.periods is None else (log.periods,)
-    rows = (log.documents, *(factor.values for factor in log.factors))
-    return log.part(content_order(log.offsets, rows, (log.queries, *periods)), ())
+    return log.part(content_order(log.offsets, *content(log)), ())
+
+
+def placed(log: ClickLog) -> tuple[int, int] | None:
+    """Shown documents with a placement propensity, and those of them that exploration might have put elsewhere."""
+    if log.placements is None:
+        return None
+    shown = np.repeat(log.impressions, log.lengths)
+    known = np.isfinite(log.placements.propensities)
+    return int(shown[known].sum()), int(shown[log.placements.explored].sum())
 
 
 def _pages_of_levels(log: ClickLog, factor: BiasFactor) -> Integers:
@@ -210,6 +226,14 @@ def _factor(factor: FactorColumn, column: Any) -> BiasFactor:
     """A column of text as a bias factor with its levels in order."""
     numbers, levels = _encoded(column, (lambda _: factor.levels) if factor.edges else ordered_levels)
     return BiasFactor(factor.name, numbers.astype(np.int32), tuple(levels), factor.edges)
+
+
+def _placements(shown: Any, order: Integers) -> Placements | None:
+    """The columns p0 and p1 in this order; None if no row has a propensity."""
+    if "p0" not in shown.column_names or shown["p0"].null_count == len(shown["p0"]):
+        return None
+    bases = shown["p1"].fill_null(0).to_numpy()[order] if "p1" in shown.column_names else None
+    return Placements.of(shown["p0"].to_numpy()[order], bases)
 
 
 def _encoded(column: Any, ordered: Callable[[list[str]], Sequence[str]]) -> tuple[Integers, Sequence[str]]:

@@ -24,8 +24,8 @@ class Collapsed:
     members: Any
     """page, list: which list each page shows; pages that are put aside have none."""
     shown: Any
-    """list, query, document, position, f0, ..., x0, ..., clicks, events, s0, ...: rows of one page of each list, with
-    what all its pages have."""
+    """list, query, document, position, f0, ..., p0, p1, x0, ..., clicks, events, s0, ...: rows of one page of each
+    list, with what all its pages have."""
     lists: Any
     """list, query, impressions and, if known, period; lists are numbered, perhaps with gaps."""
     again: bool = False
@@ -43,7 +43,7 @@ def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
 
     fine = rows.fault == reasons.KEPT
     features = _numbered(rows, "h") or _numbered(rows, "x")
-    bits = hashed(engine, rows, ["key", "position", *_numbered(rows, "f"), *features])
+    bits = hashed(engine, rows, ["key", "position", *_numbered(rows, "fp"), *features])
     of_page = (rows.fault > reasons.KEPT) & (rows.fault <= reasons.LAST_OF_PAGES)
     pages = rows.group_by("page").agg(
         query=rows.query.min(where=fine),
@@ -95,7 +95,7 @@ def collapse(
     some = fine.filter(ibis.or_(*(fine[each] > 0 for each in sums)))
     some = some.join(members, "page")
     counted = some.group_by("list", "key", "position").agg(**{each: some[each].sum().cast("int64") for each in sums})
-    wanted = ["query", "document", "key", "position", *_numbered(rows, "fx")]
+    wanted = ["query", "document", "key", "position", *_numbered(rows, "fpx")]
     one = rows_on(lists)
     one = one if clean else one.filter(one.fault == reasons.KEPT)
     first = one.join(lists, one.page == lists.page).select(lists.list, *(one[each] for each in wanted))

@@ -50,6 +50,10 @@ class Columns:
     """Column of a judge's grade of the document, to examine the log by; never trained on."""
     unjudged: tuple[str, ...] = ()
     """A label that says that there is none, such as -1."""
+    propensity: str | None = None
+    """Column of the probability with which exploration put the document where it was shown, above 0 and at most 1."""
+    base_position: str | None = None
+    """Column of the position that the document had before exploration, counted as positions are."""
     factors: tuple[str, ...] = ()
     """Column that is a cause of bias beside the position; NAME:E1,E2,... cuts numbers at these edges."""
     features: tuple[str, ...] = ()
@@ -99,12 +103,14 @@ class Columns:
     def used(self) -> list[str]:
         """The columns that have a role, features aside."""
         single = [self.query, self.document, self.position, self.click, self.user, self.time, self.label]
+        single += [self.propensity, self.base_position]
         signals = [signal_column(text)[0] for text in self.signals.values()]
         return [*self.impression, *(name for name in single if name is not None), *signals, *self.factor_names]
 
     def taken_along(self) -> tuple[str, ...]:
         """The columns that say more of a page than what was shown and clicked."""
-        return tuple(dict.fromkeys([*self.factor_names, *(name for name in (self.time, self.user) if name)]))
+        single = (self.time, self.user, self.propensity, self.base_position)
+        return tuple(dict.fromkeys([*self.factor_names, *(name for name in single if name)]))
 
 
 def factor_column(text: str) -> str:

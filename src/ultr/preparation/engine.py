@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ultr.errors import DataError, MissingExtraError, OptionError, UltrError
+from ultr.errors import DataError, MissingExtraError, OptionError, UltrError, how_to_install
 
 DUCKDB = "duckdb"
 SPARK = "spark"
@@ -205,10 +205,9 @@ def _beside(url: str, work: Path, memory: str) -> Iterator[Engine]:
         connection = ibis.connect(url)
     except ModuleNotFoundError as error:
         scheme = url.partition("://")[0]
-        extra = "ultr[postgres]" if scheme.startswith("postgres") else f"ibis-framework[{scheme}]"
-        raise MissingExtraError(
-            f"the engine {scheme} needs {error.name}; install it with: pip install '{extra}'"
-        ) from error
+        known = scheme.startswith("postgres")
+        command = how_to_install("postgres") if known else f"pip install 'ibis-framework[{scheme}]'"
+        raise MissingExtraError(f"the engine {scheme} needs {error.name}; install it with: {command}") from error
     except Exception as error:
         raise OptionError(f"cannot connect to the engine {url.partition('://')[0]}: {_first_line(error)}") from error
     try:
@@ -221,7 +220,7 @@ def _beside(url: str, work: Path, memory: str) -> Iterator[Engine]:
 
 def _need(module: str, extra: str) -> None:
     if find_spec(module) is None:
-        raise MissingExtraError(f"preparing a log needs {module}; install it with: pip install 'ultr[{extra}]'")
+        raise MissingExtraError(f"preparing a log needs {module}; install it with: {how_to_install(extra)}")
 
 
 def _is_of_a_back_end(error: Exception) -> bool:

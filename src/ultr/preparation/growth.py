@@ -18,6 +18,7 @@ from ultr.data.array_file import read_array
 from ultr.data.bias_factor import BiasFactor, ordered_levels
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
+from ultr.data.placements import Placements
 from ultr.errors import DataError, OptionError
 from ultr.files import read_json, write_json
 from ultr.preparation.columns import Columns
@@ -220,6 +221,7 @@ def joined(old: ClickLog, new: ClickLog, old_rows: Integers) -> ClickLog:
         period_names=periods,
         signals=signals,
         pair_clicks=pairs,
+        placements=Placements.joined((part.placements, len(part.documents)) for part in parts),
     )
 
 

@@ -191,6 +191,7 @@ class _Preparation:
             grades=() if grades is None else grades.levels,
             judged=0 if grades is None else int((grades.values >= 0).sum()),
             conflicting_labels=conflicting,
+            placed=assembly.placed(log),
             elsewhere=found.opened.elsewhere,
             notes=found.opened.notes,
         )
@@ -273,8 +274,9 @@ class _Preparation:
         joined = with_rows(collapsed.shown, documents)
         # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
         cells = [f"f{i}" for i in range(len(found.kinds.factors))]
+        placed = [each for each in ("p0", "p1") if each in joined.columns]
         wanted = joined.select(
-            "list", "row", "first", "fault", "clicks", *sums, *cells, position=joined.position.cast("int32")
+            "list", "row", "first", "fault", "clicks", *sums, *cells, *placed, position=joined.position.cast("int32")
         )
         return assembly.Shown.of(
             self.engine.fetch(wanted), self.engine.fetch(collapsed.lists), dict(zip(signals, sums, strict=True)), cells

@@ -37,9 +37,11 @@ def open_log(engine: Engine, log: object, options: Options) -> Opened:
     """A log with its events, if they are in a table of their own."""
     name = name_of(log)
     notes: tuple[str, ...] = ()
+    placement: Mapping[str, str] = {}
     if options.ubi:
         ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options), offset=options.page_offset)
         joined, notes = ubi.joined, tuple(ubi.notes())
+        placement = {} if options.propensity else ubi.placement
     else:
         table = open_table(engine, log)
         if options.clicks_from is None:
@@ -50,7 +52,7 @@ def open_log(engine: Engine, log: object, options: Options) -> Opened:
         joined.table,
         name,
         cheap=False,
-        roles={"click": CLICK, "signals": {each: each for each in joined.signals if each != CLICK}},
+        roles={"click": CLICK, "signals": {each: each for each in joined.signals if each != CLICK}, **placement},
         elsewhere={each: count for each, count in joined.unmatched.items() if count},
         notes=(*notes, *_notes(joined)),
     )

@@ -103,6 +103,8 @@ class Options(Columns):
             raise OptionError("the signal 'click' is there in any case; name its column with --click")
         for text in self.signals.values():
             signal_column(text)
+        if self.base_position is not None and self.propensity is None:
+            raise OptionError("base_position says where exploration found a document; name --propensity beside it")
         if self.fewest_user_pages > 1 and self.user is None:
             raise OptionError("fewest_user_pages needs the column of the user or session; name it with --user")
         self.robots.check()

@@ -47,6 +47,7 @@ NO_FACTOR = Reason(105, "no value of a numeric bias factor")
 NOT_FINITE = Reason(106, "infinity or text in the features")
 NO_FEATURES = Reason(107, "no features")
 CONFLICT = Reason(108, "conflicting features")
+PLACEMENT = Reason(109, "placement propensity or base position that is none")
 
 REASONS = tuple(each for each in list(globals().values()) if isinstance(each, Reason))
 LAST_OF_PAGES = _FIRST_OF_ROWS - 1

@@ -82,8 +82,8 @@ def rows_on(pages: Any, table: Any, columns: Columns, *, nameless: bool) -> Any:
 
 def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     """The rows of a log: page, query, document, key (the document as it was given), position, click, events (number
-    of clicks), s0, ..., f0, ..., x0, ... (features), h0, ... (features to tell lists apart by), fault, and what was
-    given; with a time, a label and a user, these too.
+    of clicks), s0, ..., f0, ..., p0, p1 (placement), x0, ... (features), h0, ... (features to tell lists apart by),
+    fault, and what was given; with a time, a label and a user, these too.
     """
     import ibis
 
@@ -95,6 +95,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     factors = {f"f{i}": factor.level(cells[f"f{i}"]) for i, factor in enumerate(kinds.factors)}
     signals = {f"s{i}": _signal(cells, i, text) for i, text in enumerate(columns.signals.values())}
     features = [name for name in cells.columns if name[0] in "xh" and name[1:].isdigit()]
+    placed, wrong = _placements(cells, columns)
     rows = cells.select(
         "page",
         "different",
@@ -111,6 +112,8 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         given_click=values.as_text(cells.click),
         **factors,
         **signals,
+        **placed,
+        misplaced=wrong,
         **({"label": values.label(cells.label, columns.unjudged)} if columns.label else {}),
         **{name: cells[name] for name in own},
     )
@@ -128,6 +131,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         *((rows[name].isnull(), reasons.SIGNAL.code) for name in signals),
         *((rows[name].isnull(), reasons.NO_FACTOR.code) for name in numeric),
         (rows.unusable, reasons.NOT_FINITE.code),
+        (rows.misplaced, reasons.PLACEMENT.code),
         else_=reasons.KEPT,
     )
     rows = rows.mutate(
@@ -135,7 +139,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         click=(rows.events > 0).fill_null(False).cast("int8"),
         events=rows.events.fill_null(0),
     )
-    return rows.drop("different", "unusable", "no_query", "no_document")
+    return rows.drop("different", "unusable", "no_query", "no_document", "misplaced")
 
 
 def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any]) -> Any:
@@ -203,9 +207,26 @@ def _of_pages(engine: Engine, table: Any, columns: Columns, own: dict[str, Any])
 
 
 def _others(table: Any, columns: Columns) -> dict[str, Any]:
-    """The columns of bias factors and of signals."""
+    """The columns of bias factors, of placements and of signals."""
     factors = {f"f{i}": table[name] for i, name in enumerate(columns.factor_names)}
+    placements = {"propensity": columns.propensity, "base": columns.base_position}
+    factors |= {role: table[name] for role, name in placements.items() if name is not None}
     return factors | {f"signal{i}": table[signal_column(text)[0]] for i, text in enumerate(columns.signals.values())}
+
+
+def _placements(cells: Any, columns: Columns) -> tuple[dict[str, Any], Any]:
+    """The propensity p0 and the base position p1 of a row as far as they are logged, and where they cannot be."""
+    import ibis
+
+    placed, wrong = {}, ibis.literal(value=False)
+    if columns.propensity is not None:
+        placed["p0"] = values.propensity(cells.propensity)
+        wrong = wrong | (~values.absent(cells.propensity) & placed["p0"].isnull())
+    if columns.base_position is not None:
+        base = values.position(cells.base, columns.first_position)
+        placed["p1"] = ibis.ifelse(base.between(1, MOST_POSITIONS), base, ibis.null("int64"))
+        wrong = wrong | (~values.absent(cells.base) & placed["p1"].isnull())
+    return placed, wrong
 
 
 def _signal(cells: Any, number: int, text: str) -> Any:

@@ -16,6 +16,7 @@ from ultr.preparation.engine import DUCKDB, Engine
 from ultr.preparation.json_lines import read_json
 from ultr.preparation.queries import attach, name_of_query, run_query
 from ultr.preparation.remote import has_table, remote_table
+from ultr.preparation.stacking import stacked
 
 PARQUET, TEXT, JSON = "parquet", "csv", "json"
 FORMATS = {
@@ -71,7 +72,7 @@ def open_table(engine: Engine, log: object) -> Any:
 
 
 def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
-    """Several tables by name out of one place: a folder with a file for each, or a database."""
+    """Several tables by name out of one place: a folder with files for each, of whatever formats, or a database."""
     if not isinstance(log, str | Path):
         raise OptionError(f"give the folder or the database that holds {' and '.join(names)}, not a frame")
     text = str(log)
@@ -84,8 +85,23 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
         found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
         if not found:
             raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
-        tables.append(_files(engine, [file for path in found for file in files_of(str(path))]))
+        files = [file for path in found for file in files_of(str(path))]
+        alike: dict[str, list[Path]] = {}
+        for file in files:
+            alike.setdefault(_kind(file), []).append(file)
+        parts = [_files(engine, alike[kind]) for kind in sorted(alike)]
+        tables.append(parts[0] if len(parts) == 1 else stacked(parts))
     return tables
+
+
+def _kind(file: Path) -> str:
+    """The format of a file; of Parquet also its columns, since an engine takes those of the first file for all."""
+    if _format(file) != PARQUET:
+        return str(_format(file))
+    from pyarrow import parquet
+
+    _check_parquet(file)
+    return f"{PARQUET} {parquet.read_schema(file).remove_metadata()}"
 
 
 def files_of(place: str) -> list[Path]:

@@ -113,6 +113,8 @@ class Summary:
     """Number of documents that have one."""
     conflicting_labels: int = 0
     """Number of documents with two that differ, which count as not judged."""
+    placed: tuple[int, int] | None = None
+    """Shown documents with a placement propensity, and those of them that exploration might have put elsewhere."""
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     """Events on documents that were not shown, by signal, which only logs of events have."""
     notes: tuple[str, ...] = ()
@@ -203,6 +205,12 @@ class Summary:
             yield (
                 "events on documents that were not shown, which are left out: "
                 f"{', '.join(f'{name} {count:,}' for name, count in self.elsewhere.items())}"
+            )
+        if self.placed is not None:
+            known, explored = self.placed
+            yield (
+                f"{known:,} of {self.rows.kept:,} shown documents have a placement propensity; exploration might have "
+                f"put {explored:,} of them elsewhere"
             )
         if self.robots is not None and self.robots.pages:
             yield self.robots.sentence(self.clicks.kept + (self.robots.clicks if self.robots.dropped else 0))

@@ -19,6 +19,7 @@ from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of, rows_on
 from ultr.preparation.times import time_of
 
 _TIMES = ("time", "timestamp", "date", "day", "datetime", "ts", "created_at", "event_time")
+_CHANCES = ("propensity", "placement_propensity")
 _FACTORS = (
     *("device", "platform", "layout", "user_agent", "os", "browser", "country", "locale", "page_number", "page"),
     *("grid_row", "grid_column", "row", "column", "viewport", "pixels"),
@@ -54,8 +55,8 @@ class Surveyed:
         """One line on what the columns were taken for."""
         columns = self.columns
         roles = {"impression": ", ".join(columns.impression)}
-        names = ("query", "document", "position", "click", "user", "time", "label")
-        roles |= {role: getattr(columns, role) for role in names}
+        names = ("query", "document", "position", "click", "user", "time", "label", "propensity", "base_position")
+        roles |= {role.replace("_", " "): getattr(columns, role) for role in names}
         said = [
             f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name
         ]
@@ -143,6 +144,12 @@ def _hints(engine: Engine, table: Any, columns: Columns) -> tuple[str, ...]:
         hints.append(
             f"{listed(random, most=3)} may mark pages in random order, which are mixed with the others here: prepare "
             f'them apart ("sql:SELECT * FROM ... WHERE {random[0]} = 1"), for they tell the bias and judge rankers'
+        )
+    chances = [name for name in free if name.lower() in _CHANCES]
+    if columns.propensity is None and chances:
+        hints.append(
+            f"{listed(chances, most=3)} may be the probability of a placement by exploration: "
+            f"--propensity {chances[0]} gives exact weights to the curves"
         )
     return tuple(hints)
 

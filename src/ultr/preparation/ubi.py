@@ -23,6 +23,8 @@ _HITS = ("query_response_hit_ids", "query_response_object_ids")
 _OBJECT = "event_attributes.object.object_id"
 _ORDINALS = ("event_attributes.position.ordinal", "event_attributes.position")
 _OF_EVENTS = "event_attributes."
+_PLACEMENT = {"propensity": "event_attributes.ultr.propensity", "base_position": "event_attributes.ultr.base_rank"}
+"""How exploration placed a document, as `ultr serve` writes it into impressions."""
 _OBJECT_ID = "object of the event"
 
 
@@ -47,6 +49,8 @@ class UbiLog:
     """Responses whose ordinals fit no place of the list."""
     seen_by_events: bool
     """True if there are events of results that were seen, not only of those that were clicked."""
+    placement: Mapping[str, str]
+    """Columns of the table that say how exploration placed documents, by role; none if no event says it."""
 
     def notes(self) -> Iterator[str]:
         """What a reader of the summary must know, a sentence each."""
@@ -101,7 +105,9 @@ def read_ubi(
     evidence = _evidence(engine, shown, events, [each for group in actions for each in group])
     placed, facts = _placed(engine, shown, evidence, given=offset is not None)
     seen = bool(engine.count(_of_action(events, [IMPRESSION]).limit(1)))
-    placed = _with_attributes(placed, events, [name for name in others if name.startswith(_OF_EVENTS)], seen=seen)
+    placement = _placement(engine, events) if seen and not {*_PLACEMENT.values()} & {*others} else {}
+    asked = [name for name in others if name.startswith(_OF_EVENTS)]
+    placed = _with_attributes(placed, events, [*asked, *placement.values()], seen=seen)
     spec = EventsSpec(
         source=events,
         name=what_events,
@@ -112,7 +118,7 @@ def read_ubi(
         shown={"query_id": "impression", _OBJECT_ID: "document"},
     )
     joined = join(engine, placed, spec)
-    return UbiLog(joined.table, joined, repeated=repeated, seen_by_events=seen, **facts)
+    return UbiLog(joined.table, joined, repeated=repeated, seen_by_events=seen, placement=placement, **facts)
 
 
 def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str | None, what: str) -> tuple[Any, int]:
@@ -227,6 +233,16 @@ def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) ->
     moved = shown.left_join(pages.select("impression", "part", "shift"), ["impression", "part"])
     position = moved.before + moved.place + 1 + moved["shift"].fill_null(0)
     return moved.select(*(name for name in at_top.columns if name != "position"), position=position), facts
+
+
+def _placement(engine: Engine, events: Any) -> dict[str, str]:
+    """The attributes that say how exploration placed documents, by role, if an impression has them."""
+    chosen = _of_action(events, [IMPRESSION])
+    found = {role: path for role, path in _PLACEMENT.items() if has_attribute(chosen, path)}
+    if "propensity" not in found:
+        return {}
+    known = attribute(chosen, found["propensity"], what=EVENTS).notnull()
+    return found if engine.count(chosen.filter(known).limit(1)) else {}
 
 
 def _with_attributes(shown: Any, events: Any, names: Sequence[str], *, seen: bool) -> Any:

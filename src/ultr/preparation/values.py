@@ -91,6 +91,14 @@ def count(column: Any, *, null_is_zero: bool = False) -> Any:
     return found.cast("int64")
 
 
+def propensity(column: Any) -> Any:
+    """A probability above 0 as float64; null where it is none."""
+    import ibis
+
+    value = as_number(column).cast("float64")
+    return ibis.ifelse((value > 0) & (value <= 1), value, ibis.null("float64"))
+
+
 def reached(column: Any, threshold: float) -> Any:
     """1 where a number reaches a threshold, 0 where it does not or is missing; null where it is no number."""
     import ibis

@@ -13,12 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ultr import checks
+from ultr.errors import OptionError
 from ultr.relevance.inputs import Documents
 from ultr.relevance.lookup import Lookup
 from ultr.relevance.precision import check_precision
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import RECIPES, Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.relevance.search_space import Between, OneOf, SearchSpace
 
 
 class Layers(nn.Module):
@@ -140,6 +142,8 @@ class MLP(Relevance):
     """Learning rate; by default the recipe's."""
     batch_size: int | None = None
     """Lists per step; by default the recipe's."""
+    weight_decay_epochs: float | None = None
+    """Weight decay as a time constant in passes over the documents, the fewer the stronger; by default the recipe's."""
     precision: str = "float32"
     """Precision of the matrix products in training; `bfloat16` is 1.5 to 2 times as fast where the processor has it."""
 
@@ -152,8 +156,11 @@ class MLP(Relevance):
             value = getattr(self, name)
             if value is not None:
                 checks.integer(name, value, at_least=1)
-        if self.learning_rate is not None:
-            checks.positive("learning_rate", self.learning_rate)
+        for name in ("learning_rate", "weight_decay_epochs"):
+            if (number := getattr(self, name)) is not None:
+                checks.positive(name, number)
+        if self.weight_decay_epochs is not None and not self._decays:
+            raise OptionError(f"recipe {self.recipe!r} trains by AdaGrad, without weight_decay_epochs; leave it out")
 
     def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> Network:
         """A network with Xavier's initial weights."""
@@ -161,6 +168,20 @@ class MLP(Relevance):
 
     def training(self) -> Training:
         """The recipe with the options that were given in its place."""
-        given = {name: getattr(self, name) for name in ("steps", "learning_rate", "batch_size")}
+        names = ("steps", "learning_rate", "batch_size", "weight_decay_epochs")
+        given = {name: getattr(self, name) for name in names}
         changed = {name: value for name, value in given.items() if value is not None}
         return replace(RECIPES[self.recipe], precision=self.precision, **changed)
+
+    def search_space(self) -> SearchSpace:
+        """Sizes of the hidden layers, steps, learning rate, and weight decay where the recipe has it."""
+        space: dict[str, Between | OneOf] = {
+            "hidden": OneOf(((32, 16), (64, 32), (128, 64), (256, 128), (512, 256, 128))),
+            "steps": Between(500, 6_000, whole=True),
+            "learning_rate": Between(0.001, 0.03),
+        }
+        return space | {"weight_decay_epochs": Between(1, 100)} if self._decays else space
+
+    @property
+    def _decays(self) -> bool:
+        return RECIPES[self.recipe].optimizer == "adam"

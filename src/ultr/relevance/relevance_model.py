@@ -14,6 +14,7 @@ from ultr.arrays import Floats
 from ultr.relevance.inputs import Documents
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
+from ultr.relevance.search_space import SearchSpace
 
 
 class RelevanceModel(nn.Module, ABC):
@@ -80,6 +81,15 @@ class Relevance(ABC):
     @abstractmethod
     def training(self) -> Training:
         """How the model is trained, with the defaults filled in."""
+
+    def search_space(self) -> SearchSpace:
+        """The values of its options that a search tries; by default none."""
+        return {}
+
+    def value_of(self, option: str) -> Any:
+        """The value of an option, or that of its training where none is given."""
+        value = getattr(self, option)
+        return getattr(self.training(), option) if value is None else value
 
     def content(self) -> dict[str, Any]:
         """Kind and options, as a file has them."""

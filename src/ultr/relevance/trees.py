@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.column_names import check_column
-from ultr.errors import DataError, MissingExtraError, OptionError
+from ultr.errors import DataError, MissingExtraError, OptionError, how_to_install
 from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
+from ultr.relevance.search_space import Between, SearchSpace
 from ultr.scoring.forest import Forest
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _booster(options: Trees, features: Floats, categorical: list[int], start: Do
     try:
         import lightgbm
     except ImportError as error:
-        raise MissingExtraError("trees need LightGBM; install it with: pip install 'ultr[trees]'") from error
+        raise MissingExtraError(f"trees need LightGBM; install it with: {how_to_install('trees')}") from error
     fewest = min(options.fewest_documents, max(len(features) // 4, 1))
     parameters: dict[str, Any] = {
         "objective": "none",
@@ -267,3 +268,12 @@ class Trees(Relevance):
             batch_size=None,
             evaluate_every=10,
         )
+
+    def search_space(self) -> SearchSpace:
+        """Rounds, the size of trees and of their leaves, and the learning rate."""
+        return {
+            "rounds": Between(50, 600, whole=True),
+            "leaves": Between(4, 31, whole=True),
+            "learning_rate": Between(0.02, 0.3),
+            "fewest_documents": Between(10, 300, whole=True),
+        }

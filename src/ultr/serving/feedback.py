@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from ultr.arrays import Floats
 from ultr.serving import logs
-from ultr.serving.exploration import exchange, swapped_pair
+from ultr.serving.exploration import Exploration, exchanged
 from ultr.serving.hourly_files import HourlyFiles
 from ultr.serving.journal import Entry, Journal
 from ultr.serving.metrics import Metrics
@@ -24,15 +24,17 @@ from ultr.serving.shown import Action, ShownList
 class Feedback:
     """Decides what a query is shown, and writes that down once it was answered."""
 
-    def __init__(self, folder: Path, *, most_bytes: int, shown: int, epsilon: float, metrics: Metrics) -> None:
+    def __init__(
+        self, folder: Path, *, most_bytes: int, parquet: bool, shown: int, exploration: Exploration, metrics: Metrics
+    ) -> None:
         self.shown = shown
         """Documents of a page, for queries that do not say."""
-        self.epsilon = epsilon
+        self.exploration = exploration
         self._metrics = metrics
         self._secret = secrets.token_bytes(32)
         self._recent = RecentQueries()
         self._said: set[str] = set()
-        files = HourlyFiles(folder, most_bytes=most_bytes, removed=metrics.files_removed.inc)
+        files = HourlyFiles(folder, most_bytes=most_bytes, parquet=parquet, removed=metrics.files_removed.inc)
         self._journal = Journal(files, self._told)
 
     def show(
@@ -47,20 +49,20 @@ class Feedback:
         at = datetime.now(UTC)
         query_id = str(uuid4()) if query.id is None else str(query.id)
         while True:
-            pair = swapped_pair(size, epsilon=self.epsilon, query_id=query_id, secret=self._secret)
-            base_ranks = exchange(list(range(size)), pair)
+            pair = self.exploration.drawn(size, query_id=query_id, secret=self._secret)
+            base_ranks = exchanged(list(range(size)), pair)
             documents = tuple(str(names[rank]) for rank in base_ranks)
             if self._recent.claim(query_id, documents, at):
                 break
             # The client has used this id for another list, whose events must stay apart.
             query_id = str(uuid4())
-        order = exchange(order, pair)
+        order = exchanged(order, pair)
         shown = ShownList(
             query_id=query_id,
             user_query=str(query.user_query),
             at=at,
             policy=policy,
-            epsilon=self.epsilon,
+            exploration=self.exploration,
             candidates=len(order),
             documents=documents,
             scores=tuple(scores[order[:size]].tolist()),

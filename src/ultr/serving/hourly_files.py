@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ultr.errors import OptionError
 from ultr.locks import lock
+from ultr.serving.parquet_files import DRAFT, LINES, PARQUET, ClosedFile, Publisher, publish
 
 QUERIES, EVENTS = "ubi_queries", "ubi_events"
 _TABLES = (EVENTS, QUERIES)
 """Events come first in all that is written: one without its query is left out by who reads, but a query without its
 events would be a list that nobody clicked."""
-_ENDING, _DRAFT = ".jsonl", ".part"
 _FILE = re.compile(
-    rf"\.?(?:{EVENTS}|{QUERIES})-(?P<key>\d{{4}}-\d\d-\d\dT\d\d-[0-9a-f]{{8}}-\d{{6,}})\.jsonl(?P<draft>\.part)?"
+    rf"\.?(?:{EVENTS}|{QUERIES})-(?P<key>\d{{4}}-\d\d-\d\dT\d\d-[0-9a-f]{{8}}-\d{{6,}})"
+    r"\.(?:jsonl|parquet)(?P<draft>\.part)?"
 )
 """Names of the files of the service; others in the folder are left alone."""
 _PIECES = 8
@@ -27,9 +28,15 @@ _PIECES = 8
 
 
 class HourlyFiles:
-    """Writes both tables into a draft each, which gets its name with the hour; killed, the next process names it."""
+    """Writes both tables into a draft each, which gets its name with the hour; killed, the next process names it.
 
-    def __init__(self, folder: Path, *, most_bytes: int, removed: Callable[[], object] = lambda: None) -> None:
+    Drafts are JSON lines, which can be read however far they got. With `parquet`, they are turned into that once their
+    hour is over.
+    """
+
+    def __init__(
+        self, folder: Path, *, most_bytes: int, parquet: bool = False, removed: Callable[[], object] = lambda: None
+    ) -> None:
         self.folder = folder
         self.most_bytes = most_bytes
         self._removed = removed
@@ -38,6 +45,7 @@ class HourlyFiles:
         self._drafts: dict[str, int] = {}
         """Open files, by table."""
         self._sizes: dict[str, int] = {}
+        self._publisher = Publisher() if parquet else None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._recover()
@@ -70,21 +78,30 @@ class HourlyFiles:
         if unless_hour is not None and self._key.startswith(_hour(unless_hour)):
             return
         drafts, self._drafts = self._drafts, {}
-        try:
-            for table, draft in drafts.items():
-                with suppress(OSError):
-                    os.fsync(draft)
-                _name(self._path(table, draft=True), self._path(table))
-        finally:
-            for draft in drafts.values():
-                os.close(draft)
+        for draft in drafts.values():
+            with suppress(OSError):
+                os.fsync(draft)
+        if drafts:
+            self._publish([ClosedFile(self._path(table), draft) for table, draft in drafts.items()])
+
+    def close(self) -> None:
+        """Give all files their names; nothing is written any more."""
+        self.finish()
+        if self._publisher is not None:
+            self._publisher.close()
+
+    def _publish(self, files: Sequence[ClosedFile]) -> None:
+        if self._publisher is None:
+            publish(files, LINES)
+        else:
+            self._publisher.put(files)
 
     @property
     def _size(self) -> int:
         return sum(self._sizes.values())
 
-    def _path(self, table: str, *, draft: bool = False) -> Path:
-        return self.folder / (f".{table}-{self._key}{_ENDING}{_DRAFT}" if draft else f"{table}-{self._key}{_ENDING}")
+    def _path(self, table: str) -> Path:
+        return self.folder / f".{table}-{self._key}{LINES}{DRAFT}"
 
     def _begin(self, hour: str) -> None:
         self._make_room()
@@ -92,7 +109,7 @@ class HourlyFiles:
         self._key = f"{hour}-{self._process}-{self._number:06d}"
         try:
             for table in _TABLES:
-                self._drafts[table] = _open(self._path(table, draft=True))
+                self._drafts[table] = _open(self._path(table))
         except OSError:
             # Empty ones, which the next process takes away.
             for draft in self._drafts.values():
@@ -117,23 +134,27 @@ class HourlyFiles:
             if held <= self.most_bytes - self.most_bytes // _PIECES:
                 return
             # The queries go first, for the reason that they come last.
-            for table in reversed(_TABLES):
+            for name in (f"{table}-{key}{ending}" for table in reversed(_TABLES) for ending in (LINES, PARQUET)):
                 with suppress(FileNotFoundError):
-                    (self.folder / f"{table}-{key}{_ENDING}").unlink()
+                    (self.folder / name).unlink()
                     self._removed()
             held -= sizes[key]
 
     def _recover(self) -> None:
         """Name the drafts of processes that were killed, without a line that was cut off."""
-        for table in _TABLES:
-            for path in sorted(self.folder.glob(f".{table}-*{_ENDING}{_DRAFT}")):
-                with suppress(BlockingIOError, FileNotFoundError):
-                    draft = _open(path, new=False)
-                    try:
-                        _drop_cut_line(draft)
-                        _name(path, path.with_name(path.name.removeprefix(".").removesuffix(_DRAFT)))
-                    finally:
-                        os.close(draft)
+        found = (_FILE.fullmatch(path.name) for path in self.folder.glob(f".*{LINES}{DRAFT}"))
+        for key in sorted({name["key"] for name in found if name}):
+            drafts: list[ClosedFile] = []
+            with suppress(BlockingIOError):
+                for table in _TABLES:
+                    path = self.folder / f".{table}-{key}{LINES}{DRAFT}"
+                    with suppress(FileNotFoundError):
+                        drafts.append(ClosedFile(path, _open(path, new=False)))
+                        _drop_cut_line(drafts[-1].descriptor)
+                self._publish(drafts)
+                continue
+            for draft in drafts:
+                os.close(draft.descriptor)
 
 
 def _hour(now: datetime) -> str:
@@ -145,13 +166,6 @@ def _open(path: Path, *, new: bool = True) -> int:
     flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
     locked = lock(path, flags)
     return os.open(path, flags, 0o644) if locked is None else locked
-
-
-def _name(draft: Path, path: Path) -> None:
-    if draft.stat().st_size:
-        draft.rename(path)
-    else:
-        draft.unlink()
 
 
 def _write_all(file: int, content: bytes) -> None:

@@ -84,7 +84,10 @@ class Journal:
 
     def _finish(self, *, closed: bool) -> None:
         try:
-            self._files.finish(unless_hour=None if closed else datetime.now(UTC))
+            if closed:
+                self._files.close()
+            else:
+                self._files.finish(unless_hour=datetime.now(UTC))
         except OSError:
             # The drafts stay, and the next process names them.
             return

@@ -108,6 +108,8 @@ class _Server(uvicorn.Server):
             threads=settings.cores,
             token=settings.token is not None,
         )
+        if settings.log_to is not None:
+            logs.write("exploration", what=settings.explore.in_words())
 
     def _reload(self) -> None:
         task = asyncio.get_running_loop().create_task(self.service.reload())

@@ -42,8 +42,9 @@ class Service:
             self.feedback = Feedback(
                 settings.log_to,
                 most_bytes=int(settings.log_gigabytes * 1e9),
+                parquet=settings.log_format == "parquet",
                 shown=settings.shown,
-                epsilon=settings.explore,
+                exploration=settings.explore,
                 metrics=self.metrics,
             )
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")

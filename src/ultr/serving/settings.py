@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ultr import checks
 from ultr.errors import DataError, OptionError
+from ultr.serving.exploration import Exploration
 from ultr.serving.features import MISSING, Missing
 from ultr.serving.limits import RequestLimits
 
@@ -17,6 +18,7 @@ TOKEN_VARIABLE = "ULTR_TOKEN"
 SHORTEST_TOKEN = 16
 MOST_THREADS = 1024
 LEAST_GIGABYTES = 0.01
+LOG_FORMATS = ("parquet", "jsonl")
 LOG_LEVELS = ("debug", "info", "warning")
 
 
@@ -48,10 +50,12 @@ class ServiceSettings:
     """Folder for what was shown and what users did with it; None keeps nothing."""
     log_gigabytes: float = 10.0
     """Size of that folder, beyond which the oldest files are removed."""
+    log_format: str = "parquet"
+    """Format of its files once their hour is over: parquet or jsonl."""
     shown: int = 10
     """Documents that a page shows, for queries that do not say."""
-    explore: float = 0.0
-    """The probability that an adjacent pair of the shown documents is exchanged."""
+    explore: Exploration = field(default_factory=Exploration)
+    """The random changes of shown lists."""
     limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:
@@ -66,8 +70,9 @@ class ServiceSettings:
         checks.positive("shutdown_seconds", self.shutdown_seconds)
         if checks.positive("log_gigabytes", self.log_gigabytes) < LEAST_GIGABYTES:
             raise OptionError(f"log_gigabytes must be at least {LEAST_GIGABYTES}, got {self.log_gigabytes}")
+        checks.one_of("log format", self.log_format, LOG_FORMATS)
         checks.integer("shown", self.shown, at_least=1)
-        if self.explore and self.log_to is None:
+        if self.explore.active and self.log_to is None:
             raise OptionError("--explore needs --log-to FOLDER: what is explored must be logged to be of use")
         token = self.token
         if token is not None and (

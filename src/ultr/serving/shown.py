@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
-from ultr.serving.exploration import NONE, SWAPS, placement_propensity
+from ultr.serving.exploration import Exploration
 
 IMPRESSION = "impression"
 _APPLICATION = "ultr"
@@ -23,8 +23,8 @@ class ShownList:
     at: datetime
     policy: str
     """The digest of the model."""
-    epsilon: float
-    """The probability that a pair was exchanged; 0 without exploration."""
+    exploration: Exploration
+    """The random changes that it was subject to."""
     candidates: int
     """Documents that were ranked, shown or not."""
     documents: tuple[str, ...]
@@ -41,8 +41,8 @@ class ShownList:
         """Its line of `ubi_queries`."""
         ultr = {
             "policy": self.policy,
-            "explore": SWAPS if self.epsilon else NONE,
-            "epsilon": self.epsilon,
+            "explore": self.exploration.kind,
+            "epsilon": self.exploration.epsilon,
             "shown": len(self.documents),
             "candidates": self.candidates,
         }
@@ -59,9 +59,9 @@ class ShownList:
 
     def event_lines(self) -> Iterator[bytes]:
         """Its impressions, lines of `ubi_events`: ordinals count from 1, and so does `base_rank`."""
-        size = len(self.documents)
-        for rank, (name, score, base) in enumerate(zip(self.documents, self.scores, self.base_ranks, strict=True)):
-            propensity = placement_propensity(base, rank, shown=size, epsilon=self.epsilon)
+        propensities = self.exploration.propensities(self.base_ranks)
+        placed = zip(self.documents, self.scores, self.base_ranks, propensities, strict=True)
+        for rank, (name, score, base, propensity) in enumerate(placed):
             ultr = {"propensity": propensity, "score": score, "base_rank": base + 1}
             yield _event(self.query_id, name, IMPRESSION, self.at, rank=rank, ultr=ultr)
 

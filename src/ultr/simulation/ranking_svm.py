@@ -11,7 +11,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.errors import DataError, MissingExtraError
+from ultr.errors import DataError, MissingExtraError, how_to_install
 from ultr.seeding import generator
 
 MOST_PAIRS = 200_000
@@ -87,7 +87,9 @@ def _separate(differences: Floats) -> Doubles:
     try:
         from sklearn.svm import LinearSVC
     except ImportError as error:
-        raise MissingExtraError("the Ranking SVM needs scikit-learn; install ultr[train]") from error
+        raise MissingExtraError(
+            f"the Ranking SVM needs scikit-learn; install it with: {how_to_install('train')}"
+        ) from error
     if len(differences) == 1:
         differences = np.repeat(differences, 2, axis=0)
     # Without an intercept a vector and its mirror image say the same, but the solver insists on two classes.

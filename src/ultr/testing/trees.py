@@ -29,6 +29,7 @@ class TreesContract(MethodContract):
         "relevance__bins": 7,
         "relevance__categorical": (CODES,),
         "seed": 1,
+        "seeds": 2,
         "value": {"purchase": 1.0},
         "evaluate_every": 3,
         "patience": 1,

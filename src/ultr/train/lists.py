@@ -17,6 +17,7 @@ from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
+from ultr.data.placements import Placements
 from ultr.data.totals import totals
 from ultr.relevance.inputs import Documents, Inputs
 
@@ -110,6 +111,8 @@ class TrainingLists:
     """True: pairs are those of the sampled sessions, in the place of `pair_clicks`."""
     queries: Integers | None = None
     """[lists], the query of each list of a log."""
+    placements: Placements | None = None
+    """How exploration placed the shown documents, if the log tells."""
     signals: tuple[WeightedSignal, ...] = ()
     """The signals that make up the value; empty where clicks are all that is learned from."""
 
@@ -125,6 +128,7 @@ class TrainingLists:
             impressions=log.impressions,
             queries=log.queries,
             pair_clicks=log.pair_clicks if pairs else None,
+            placements=log.placements,
         )
 
     @classmethod

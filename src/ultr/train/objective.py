@@ -42,6 +42,11 @@ class Objective(nn.Module, ABC):
         """True if the scores of documents depend on their list."""
         return True
 
+    @property
+    def ranks_by_click_model(self) -> bool:
+        """True if the model that ranks is one that predicts clicks."""
+        return self.ranks_with[0] in self.clicks_with
+
     def directions(self, r: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """For each relevance model that ranks, the vector to project its outputs on; the sum comes nearest to the
         scores of these lists.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ultr.train.checkpoint import Record
+
+WIDE = 120
+"""Columns of a terminal that has room for all figures."""
 
 
 class Observer(Protocol):
@@ -43,10 +46,13 @@ class Silent:
 
 
 class Bar:
-    """A progress bar for each stage, with loss and validation value, on standard error."""
+    """A progress bar for each stage, with loss and validation value, on standard error.
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    It fits into 80 columns. Where standard error is no terminal, each record is a line, however long.
+    """
+
+    def __init__(self, title: str, measure: Callable[[str], str] = lambda _: "validation") -> None:
+        self._title, self._measure = title, measure
         self._bar: Progress | None = None
         self._task = TaskID(0)
 
@@ -64,7 +70,7 @@ class Bar:
         self._task = self._bar.add_task(f"{self._title} · {stage}", total=steps, completed=done, figures="")
         with self._bar:
             if done:
-                self._bar.console.print(f"going on from step {done} of stage {stage}")
+                self._bar.console.print(f"going on from step {done} of stage {stage}", soft_wrap=True)
             yield
         self._bar = None
 
@@ -74,12 +80,15 @@ class Bar:
             self._bar.update(self._task, completed=done)
 
     def record(self, record: Record, *, best: float | None) -> None:
-        """Show loss, value and best value."""
-        loss = [] if record.loss is None else [f"loss {record.loss:.4f}"]
-        value = [] if record.value is None else [f"valid {record.value:.4f} best {best:.4f}"]
-        figures = " ".join([*loss, *value])
+        """Show loss, value and best value; in a narrow terminal only the last of them."""
         if self._bar is None:
             return
-        self._bar.update(self._task, completed=record.step, figures=figures)
-        if not self._bar.console.is_terminal:
-            self._bar.console.print(f"{self._title} · {record.stage} · step {record.step}: {figures}")
+        loss = [] if record.loss is None else [f"loss {record.loss:.4f}"]
+        value = [] if record.value is None else [f"{self._measure(record.stage)} {record.value:.4f}, best {best:.4f}"]
+        console = self._bar.console
+        short = [*loss, *([] if record.value is None else [f"best {best:.4f}"])][-1:]
+        narrow = console.width < WIDE
+        self._bar.update(self._task, completed=record.step, figures=", ".join(short if narrow else [*loss, *value]))
+        if not console.is_terminal:
+            line = f"{self._title} · {record.stage} · step {record.step}: {', '.join([*loss, *value])}"
+            console.print(line, soft_wrap=True)

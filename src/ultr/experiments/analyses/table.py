@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ultr.errors import how_to_install
 from ultr.experiments import tables
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.results import OURS, UPPER, Results
@@ -117,4 +118,4 @@ def _notes(results: Results, experiment: Experiment) -> Iterator[str]:
         values = ", ".join(f"{each} {tables.figure(value)}" for each, value in tried.items())
         yield f"{label}: the one with the best mean value of validation of {values}."
     for label in experiment.left_out():
-        yield f"{label} is left out, because its library is not installed: pip install 'ultr[trees,xgboost]'."
+        yield f"{label} is left out, because its library is not installed: {how_to_install('trees', 'xgboost')}."

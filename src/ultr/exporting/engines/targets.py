@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Doubles, Floats
-from ultr.errors import MissingExtraError
+from ultr.errors import MissingExtraError, how_to_install
 from ultr.exporting.engines import elastic, interpreters, lightgbm_text, ranklib, solr, xgboost_dump, xgboost_model
 from ultr.scoring.forest import Forest
 
@@ -62,7 +62,7 @@ def _library(name: str, extra: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"a file for {name} is checked with the library itself; install it with: pip install 'ultr[{extra}]'"
+            f"a file for {name} is checked with the library itself; install it with: {how_to_install(extra)}"
         ) from error
 
 

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.bias.explored_world import THETA, Context, adjacent, expected_log
+
+from ultr.data.click_log import ClickLog
+from ultr.evaluation import Evidence
+from ultr.evaluation.by_placement import answer_by_placement, placement_value
+from ultr.evaluation.placement import Ranking
+from ultr.evaluation.trial import CANNOT_TELL, Certainty
+
+MORNING = Context({"x": 0.8, "y": 0.4, "z": 0.2}, adjacent(3, 0.1))
+EVENING = replace(MORNING, relevance={"x": 0.4, "y": 0.8, "z": 0.2}, exchanges=adjacent(3, 0.2))
+"""The ranking puts x first in the morning and y in the evening: relevance and place go together."""
+
+
+def value_of(log: ClickLog, scores: list[float]) -> Any:
+    evidence = Evidence.of(log)
+    return placement_value(Ranking.of(np.array(scores * len(evidence.query_numbers)), evidence), evidence, log)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (0, 2, 1)])
+def test_the_value_is_exact_where_exploration_might_have_made_all_placements(order: tuple[int, ...]) -> None:
+    contexts = [MORNING] if order == (0, 2, 1) else [MORNING, EVENING]
+    found = value_of(expected_log(contexts), [-float(order.index(number)) for number in range(3)])
+    relevance = [np.mean([each.relevance[name] for each in contexts]) for name in "xyz"]
+    assert found.value == pytest.approx(sum(THETA[rank] * relevance[number] for rank, number in enumerate(order)))
+    assert found.possible == pytest.approx(1.0)
+
+
+def test_documents_that_tie_share_their_ranks() -> None:
+    log = expected_log([MORNING])
+    tied = value_of(log, [1.0, 1.0, 0.0])
+    apart = [value_of(log, scores) for scores in ([2.0, 1.0, 0.0], [1.0, 2.0, 0.0])]
+    assert tied.value == pytest.approx(np.mean([each.value for each in apart]))
+
+
+def test_placements_that_exploration_could_not_make_are_counted_and_end_in_no_answer() -> None:
+    # z first: it could not be there, nor x second and y third both.
+    log = expected_log([MORNING])
+    far, near = value_of(log, [1.0, 0.0, 2.0]), value_of(log, [2.0, 1.0, 0.0])
+    assert far.possible == pytest.approx(2 / 3)
+    answer = answer_by_placement(("far", far), ("near", near), Certainty())
+    assert answer.verdict == CANNOT_TELL
+    assert "67% of the placements of far" in answer.reason
+
+
+def test_what_was_not_logged_is_not_possible() -> None:
+    log = expected_log([MORNING])
+    assert log.placements is not None
+    unknown = replace(log.placements, propensities=np.full(len(log.documents), np.nan))
+    assert value_of(replace(log, placements=unknown), [2.0, 1.0, 0.0]).possible == 0
+
+
+def test_the_better_ranker_is_found_by_placement() -> None:
+    contexts = [replace(MORNING, pages=800 + 400 * (number % 2), query=str(number)) for number in range(60)]
+    log = expected_log(contexts)
+    worse, better = value_of(log, [1.0, 2.0, 0.0]), value_of(log, [2.0, 1.0, 0.0])
+    answer = answer_by_placement(("better", better), ("worse", worse), Certainty())
+    assert answer.winner == "better"
+    assert answer.difference is not None
+    assert answer.difference.mean == pytest.approx((1 - 0.5) * (0.8 - 0.4))
