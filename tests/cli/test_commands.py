@@ -138,7 +138,6 @@ def test_categories_of_trees_are_named_on_the_command_line(tmp_path: Path) -> No
     (tmp_path / "lists.csv").write_text("\n".join(["query,label,brand,colour", *lines]) + "\n")
     train = [
         "train",
-        "tune",
         "label",
         "--data",
         tmp_path / "lists.csv",
@@ -730,7 +729,7 @@ BAD = [
     (["compare", "{model}", "--log", "{log}"], "give two models or more"),
     (["compare", "{model}", "nomodel", "--log", "{log}"], "there is no folder nomodel"),
     (["compare", "{model}", "{model}/.", "--log", "nolog"], "there is no folder nolog"),
-    (["compare", "{model}", "{model}"], "missing option '--log'"),
+    (["compare", "{model}", "{model}"], "give two model folders and --log LOG, or --interleaved FOLDER"),
     (
         ["compare", "{model}", "{swapped}/raw", "--log", "{log}", "--propensities", "nowhere"],
         "nowhere is neither a file of propensities nor the folder of a click log",

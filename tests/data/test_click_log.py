@@ -233,7 +233,7 @@ def test_a_log_with_pairs_is_not_split_by_page() -> None:
 
 
 def test_a_log_is_split_by_nothing_else() -> None:
-    with pytest.raises(OptionError, match="by must be one of query, page, time, got 'user'"):
+    with pytest.raises(OptionError, match="by must be one of query, page, time, hash, got 'user'"):
         random_log().split(0.5, by="user")
 
 

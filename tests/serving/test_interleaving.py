@@ -23,6 +23,7 @@ from ultr.errors import ModelFileError, OptionError
 from ultr.evaluation.interleaved import compare_interleaved
 from ultr.preparation.interleaved_lists import read_interleaved
 from ultr.scoring import Scorer
+from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings
 from ultr.serving.team_draft import placements
 
@@ -99,7 +100,7 @@ def test_lists_are_drafts_of_both_orders_and_logged_with_teams(service: Client, 
 
 
 def test_a_share_is_interleaved_and_the_rest_explored(model: Path, rival: Path, tmp_path: Path) -> None:
-    chosen = settings_of(tmp_path, rival, interleaved_share=0.3, explore=0.5)
+    chosen = settings_of(tmp_path, rival, interleaved_share=0.3, explore=Exploration(SWAPS, 0.5))
     with client(model, chosen) as service:
         for start in range(0, 400, 100):
             ask(service, *(query(f"q{number}") for number in range(start, start + 100)))
@@ -139,10 +140,8 @@ def test_the_winner_is_found_in_the_log(service: Client, tmp_path: Path) -> None
     for answer in ask(service, *(query(f"q{number}") for number in range(60))):
         act(service, event(new[0], query_id=answer["query_id"]))
     service.service.close()
-    file = next((tmp_path / "log").glob("ubi_queries*"))
-    later = json.loads(file.read_text().splitlines()[0]) | {"query_id": "later", "timestamp": "2999-01-01T00:00:00Z"}
-    with file.open("a") as lines:
-        lines.write(json.dumps(later) + "\n")
+    later = read(tmp_path / "log", "ubi_queries")[0] | {"query_id": "later", "timestamp": "2999-01-01T00:00:00Z"}
+    (tmp_path / "log" / "ubi_queries-later.jsonl").write_text(json.dumps(later) + "\n")
     (found,) = read_interleaved(tmp_path / "log")
     assert (found.outcomes, found.young) == ({(0, 1): 60}, 1)
     assert compare_interleaved(found).answer.winner == "new"

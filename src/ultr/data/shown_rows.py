@@ -50,7 +50,7 @@ def log_of_rows(
         pairs: Count which documents were clicked together, as `PairDebias` needs it.
 
     >>> log_of_rows([[0.1], [0.7], [0.4]], [0, 1, 0], qid=[7, 7, 9])
-    ClickLog(2 lists of 2 queries, 3 impressions, 1 clicks, factors position)
+    ClickLog(2 lists of 2 queries, 2 impressions, 1 clicks, factors position)
 
     """
     matrix, names, categories = _features(features, with_texts=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ultr.errors import MissingExtraError
+from ultr.errors import MissingExtraError, how_to_install
 from ultr.relevance.search_space import Between, OneOf, SearchSpace
 from ultr.seeding import generator
 
@@ -58,7 +58,7 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        raise MissingExtraError("a search needs optuna; install it with: pip install 'ultr[tune]'") from error
+        raise MissingExtraError(f"a search needs optuna; install it with: {how_to_install('tune')}") from error
     return optuna
 
 
