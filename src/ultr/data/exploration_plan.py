@@ -49,7 +49,7 @@ class ExplorationPlan(_PlanModel):
     most_ranks_lost: int = Field(default=0, ge=0, le=MOST_POSITIONS)
     """Ranks that a document may be shown lower than it was scored."""
     note: str = Field(default="", max_length=2_000)
-    """What the plan does not bring about, in a sentence."""
+    """A sentence on the links that the plan does not bring about."""
 
     @model_validator(mode="after")
     def _check(self) -> ExplorationPlan:

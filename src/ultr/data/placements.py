@@ -1,4 +1,4 @@
-"""How exploration placed the documents of a click log: with which probability, and where they stood before."""
+"""Placements by exploration: the probability of where each document was shown, and where it stood before."""
 
 from __future__ import annotations
 

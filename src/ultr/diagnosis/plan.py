@@ -95,7 +95,7 @@ def _clicks_a_page(graph: BiasGraph, pair: tuple[int, int], pages: int) -> float
 
 
 def _note(linkage: Linkage, wanted: int) -> str:
-    """What exchanges of positions leave open."""
+    """A sentence on the questions that exchanges of positions leave open."""
     if linkage.together is not None and linkage.position.connected and not linkage.together.connected:
         return "positions are exchanged within the values of other bias factors, which it does not link with each other"
     if wanted > max(linkage.supported.dimension, 1):

@@ -139,7 +139,7 @@ class PositionBias:
         return Verdict.CAREFUL, [said, *how, differing], advice
 
     def _exploration(self) -> list[str]:
-        """What is said of the placements that exploration logged."""
+        """Sentences on the placements that exploration logged."""
         used, left_out = self.curves.explored, self.curves.left_out
         said = []
         if used:

@@ -39,7 +39,7 @@ class Section:
     """Words; an empty line starts a new paragraph."""
     verdict: Verdict | None = None
     advice: str = ""
-    """What to do or to bear in mind; empty where all is well."""
+    """Advice on what to do or to bear in mind; empty where all is well."""
     tables: Sequence[Table] = ()
     figures: Mapping[str, Draw] = field(default_factory=dict)
     """By caption."""

@@ -25,7 +25,7 @@ _ORDINALS = ("event_attributes.position.ordinal", "event_attributes.position")
 _OF_EVENTS = "event_attributes."
 _TEAM = "event_attributes.ultr.team"
 _PLACEMENT = {"propensity": "event_attributes.ultr.propensity", "base_position": "event_attributes.ultr.base_rank"}
-"""How exploration placed a document, as `ultr serve` writes it into impressions."""
+"""Attributes of impressions by which `ultr serve` says how exploration placed a document."""
 _OBJECT_ID = "object of the event"
 
 

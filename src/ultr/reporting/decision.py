@@ -67,7 +67,7 @@ class ExpectedGain:
 
 
 def decision(inputs: ReportInputs) -> Section:
-    """What a person must know who decides whether the subject goes to users."""
+    """The facts for a person who decides whether the subject goes to users."""
     name, log = inputs.subject.name, inputs.log
     gain, moved = ExpectedGain.of(inputs), inputs.moved
     title = f"Is {name} better for users?"

@@ -51,7 +51,7 @@ class Exploration:
         return tuple(RankExchange(rank, rank + 1, self.epsilon / (shown - 1)) for rank in range(shown - 1))
 
     def in_words(self) -> str:
-        """What is done to lists, in a sentence."""
+        """A sentence on the changes of lists."""
         if not self.active:
             return "nothing is explored"
         if not self.pairs:

@@ -67,7 +67,7 @@ class Interleaving:
     def contests(
         self, queries: Sequence[Query], query_ids: Sequence[str], features: Floats, offsets: Integers, scorer: Scorer
     ) -> dict[int, Contest]:
-        """What the new ranker makes of the queries that are to be interleaved, by their numbers."""
+        """Orders by the new ranker of the queries that are to be interleaved, by their numbers."""
         drawn = [
             number
             for number, (query, name) in enumerate(zip(queries, query_ids, strict=True))

@@ -61,7 +61,7 @@ class Metrics:
             self.reloads.labels(result)
 
     def _add_rivals(self, registry: CollectorRegistry) -> None:
-        """What a second model does, interleaved with the first or in its shadow."""
+        """Counts of a second model, interleaved with the first or in its shadow."""
         said = "Queries drawn for interleaving: shown, or in the old order because of the second model."
         self.interleaved = Counter("ultr_interleaved_queries", said, ["result"], registry=registry)
         for result in ("shown", "slow", "failed", "resting", "same_model", "other_features"):

@@ -162,7 +162,7 @@ class LoadedModel(Message):
 
 
 class Overview(Message):
-    """What the service does now."""
+    """The state of the service."""
 
     model: LoadedModel = Field(description="The one that answers.")
     features: int

@@ -35,7 +35,7 @@ class ShownList:
     client_id: str | None = None
     """The user or browser, if the query names it."""
     draft: Draft | None = None
-    """How two rankers have made the list, if they have."""
+    """The draft by which two rankers made the list, if they did."""
 
     @property
     def is_explored(self) -> bool:

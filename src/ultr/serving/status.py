@@ -1,4 +1,4 @@
-"""What the service does, as one small answer that its page is made from."""
+"""The state of the service as one small answer that its page is made from."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class TrainingLists:
     queries: Integers | None = None
     """[lists], the query of each list of a log."""
     placements: Placements | None = None
-    """How exploration placed the shown documents, if the log tells."""
+    """Placements of the shown documents by exploration, if the log has them."""
     signals: tuple[WeightedSignal, ...] = ()
     """The signals that make up the value; empty where clicks are all that is learned from."""
 

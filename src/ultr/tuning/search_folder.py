@@ -28,7 +28,7 @@ class TriedSettings:
     log_likelihood: float | None
     """Mean log-probability of a held-out click among the documents of its list; None: training failed."""
     lead: float | None
-    """How much higher that is than that of the first settings."""
+    """Its lead over the first settings."""
     error: float | None
     """Standard error of the lead, over queries."""
     seconds: float

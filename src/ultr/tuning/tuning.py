@@ -34,7 +34,7 @@ TUNING = "tuning"
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What a search has tried, and the ranker of the best settings."""
+    """Trials of a search, and the ranker of the best settings."""
 
     ranker: Ranker
     """The ranker of the best settings."""

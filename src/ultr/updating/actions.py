@@ -1,4 +1,4 @@
-"""What a run does: begin, take in a day, roll back. Each ends with an entry in its ledger.
+"""Actions of a run: begin, take in a day, roll back. Each ends with an entry in its ledger.
 
 The ledger is written before the served file is exchanged, and the next call finishes what is missing. All else that a
 killed call leaves is found again and used if it is the same, or written anew.

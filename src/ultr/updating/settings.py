@@ -19,7 +19,7 @@ from ultr.methods.estimator import Estimator
 from ultr.relevance.trees import Trees
 
 DAY = "{day}"
-"""What stands for the day in the name of its raw log."""
+"""The mark that stands for the day in the name of its raw log."""
 _SCHEME = re.compile(r"[a-z0-9+]+:", re.IGNORECASE)
 
 
