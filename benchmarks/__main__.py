@@ -66,6 +66,7 @@ BENCHMARKS = (
     Benchmark("loop_cost", ("--seconds", "2", "--rounds", "4"), whole=()),
     Benchmark("worst_bodies", long=True),
     Benchmark("siege", ("--minutes", "2"), whole=("--minutes", "30"), long=True),
+    Benchmark("shown_log", long=True),
     Benchmark("prepare", whole=("--rows", *ROWS[1:])),
     Benchmark("processes", ("--features", "700", "--rounds", "2"), whole=()),
     Benchmark("exploration"),
