@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 from ultr.serving import logs
 
 LINES, PARQUET, DRAFT = ".jsonl", ".parquet", ".part"
-_CHUNK_BYTES = 2**23
+_CHUNK_BYTES = 2**20
+_CHUNKS = 8
+"""Chunks that become one row group."""
 _NICE = 10
 _MOST_WAITING = 2
 _CLOSE_SECONDS = 2.0
@@ -111,7 +114,7 @@ class Publisher:
 def write_parquet(lines: Path, target: Path, hurry: threading.Event) -> bool:
     """Write JSON lines as Parquet; False if there was a hurry before its end.
 
-    Types are those of all lines together, which are read twice, some megabytes at a time.
+    Types are those of all lines together, which are read twice, a megabyte at a time.
     """
     import pyarrow
     from pyarrow import parquet
@@ -122,11 +125,14 @@ def write_parquet(lines: Path, target: Path, hurry: threading.Event) -> bool:
         schema = pyarrow.unify_schemas(known, promote_options="permissive")
         if hurry.is_set():
             return False
+    tables = _tables(lines, schema)
     with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
-        for table in _tables(lines, schema):
-            writer.write_table(table)
+        while group := list(islice(tables, _CHUNKS)):
+            writer.write_table(pyarrow.concat_tables(group))
             if hurry.is_set():
                 return False
+    # Else a service keeps for good what it took for a moment of each hour.
+    pyarrow.default_memory_pool().release_unused()
     with target.open("rb") as written:
         os.fsync(written.fileno())
     return True
@@ -159,7 +165,7 @@ def _texts(*, queries: bool) -> Any:
 
 
 def _chunks(lines: Path) -> Iterator[bytes]:
-    """Whole lines, some megabytes at a time."""
+    """Whole lines, a megabyte at a time."""
     with lines.open("rb") as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk + (b"" if chunk.endswith(b"\n") else stream.readline())
