@@ -30,6 +30,8 @@ def test_a_run_from_the_first_log_to_a_rollback(tmp_path: Path, monkeypatch: pyt
 
     shown = ultr("update", "run", "--log-day", SECOND, "--dry-run").stdout
     assert "would be promoted: the gain in clicks is " in shown
+    quiet = ultr("update", "run", "--log-day", SECOND, "--dry-run", "--quiet")
+    assert (quiet.stdout, quiet.stderr) == ("", "")
     told = json.loads(ultr("update", "run", "--log-day", SECOND, "--json").stdout)
     assert (told["decision"], told["model"], told["dry_run"]) == ("promoted", SECOND, False)
     assert told == read_json("run/ledger/000002.json") | {"dry_run": False}

@@ -14,6 +14,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for log, models, table, plot and report.")] = Path("demo"),
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Simulate biased clicks on generated data, debias them, and compare with raw clicks and with labels.
@@ -22,7 +23,8 @@ def demo(
     """
     from ultr.experiments.demo import REPORT, run
 
-    result = run(out, seed=seed, overwrite=overwrite, say=lambda line: output.echo(line, err=True))
+    output.hush(quiet)
+    result = run(out, seed=seed, overwrite=overwrite, say=output.tell)
     if json:
         output.print_json(result.as_json())
         return

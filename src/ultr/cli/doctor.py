@@ -49,6 +49,7 @@ def doctor(
     full: Annotated[bool, typer.Option("--full", help="Print the tables behind the answers too.")] = False,
     samples: Annotated[int, typer.Option(help="Resamples for the intervals of the curves.")] = 200,
     seed: options.Seed = 0,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Examine a click log: how much there is, how biased it is, and whether it can be debiased.
@@ -59,6 +60,7 @@ def doctor(
     from ultr.diagnosis.plan import in_words
     from ultr.preparation.sources import name_of
 
+    output.hush(quiet)
     checks.integer("samples", samples, at_least=1)
     with output.status(f"examining {name_of(log)}"), tempfile.TemporaryDirectory() as work:
         clicks, summary = _read(log, columns, Path(work))
@@ -114,7 +116,7 @@ def _print(found: Diagnosis, *, full: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(quiet=output.is_quiet())
     console.print(output.shown(f"\n{found.headline}\n", "bold"))
     table = Table(box=SIMPLE, show_header=False, padding=(0, 1, 1, 0), pad_edge=False)
     table.add_column(no_wrap=True)

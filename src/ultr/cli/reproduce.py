@@ -45,6 +45,7 @@ def reproduce(
         int | None, typer.Option(help="Runs side by side, one thread each; by default one for each core.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for finished runs and findings.")] = Path("reproductions"),
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Reproduce an experiment of the paper: tables and figures with every number behind them.
@@ -56,6 +57,7 @@ def reproduce(
     from ultr.experiments.reproduce import reproduce as run
     from ultr.experiments.spec import read_spec, shipped
 
+    output.hush(quiet)
     if name is None:
         rows = [{"experiment": each, "title": read_spec(each).title} for each in shipped()]
         if json:
@@ -78,7 +80,7 @@ def reproduce(
             seeds=None if seeds is None else _numbers(seeds),
             changes=settings or (),
             workers=workers,
-            say=lambda line: output.echo(line, err=True),
+            say=output.tell,
         )
     except KeyboardInterrupt:
         output.echo("ultr: stopped; start the same command again to go on where it was", err=True)

@@ -45,6 +45,7 @@ def update(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Option of `ultr prepare` that every day needs, such as columns=ubi."),
     ] = None,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Take in a day of clicks, train, compare with what is served, and serve the new ranker if the gate lets it.
@@ -53,6 +54,7 @@ def update(
 
     Example: `ultr update run --log-day 2026-11-17`
     """
+    output.hush(quiet)
     given = {
         "log": log,
         "source": source,
@@ -75,13 +77,14 @@ def update(
     from ultr.updating import RunFolder, roll_back
     from ultr.updating import update as take_in
 
+    progress = not (json or quiet)
     if init:
-        entry = _begin(run, asked, progress=not json)
+        entry = _begin(run, asked, progress=progress)
     elif rollback:
         entry = roll_back(RunFolder(run), dry_run=dry_run)
     else:
         assert log_day is not None
-        entry = take_in(RunFolder(run), log_day, dry_run=dry_run, progress=not json)
+        entry = take_in(RunFolder(run), log_day, dry_run=dry_run, progress=progress)
     if json:
         output.print_json(entry.model_dump() | {"dry_run": dry_run})
         return
