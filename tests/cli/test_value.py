@@ -57,7 +57,14 @@ def test_a_comparison_by_clicks_says_so_of_a_ranker_by_value(log: Path, tmp_path
     ultr("train", "click", "--log", log, *TINY, "--value", "click=1,purchase=20", "--out", tmp_path / "valued")
     ultr("train", "click", "--log", log, *TINY, "--out", tmp_path / "usual")
     told = ultr("compare", tmp_path / "usual", tmp_path / "valued", "--log", log)
-    assert f"{tmp_path / 'valued'} ranks by value (1 click + 20 purchase), and is compared by clicks" in told.stderr
+    hint = "is compared by clicks; --value click=1,purchase=20 compares by value"
+    assert f"{tmp_path / 'valued'} ranks by value (1 click + 20 purchase), and {hint}" in told.stderr
+    asked = ("compare", tmp_path / "usual", tmp_path / "valued", "--log", log, "--value", "click=1,purchase=20")
+    told = ultr(*asked)
+    assert told.stderr == ""
+    assert "Rankings are compared by value (1 click + 20 purchase)" in told.stdout
+    assert json.loads(ultr(*asked, "--json").stdout)["value_of"] == "1 click + 20 purchase"
+    assert "no signal 'sale'" in ultr(*asked[:-1], "sale=1", expect=2).stderr
     assert "usual ranks by value" not in told.stderr
 
 

@@ -12,14 +12,17 @@ import torch
 from ultr.arrays import Mask
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
+from ultr.data.signal import Signal
 from ultr.datasets.letor_like import letor_like
 from ultr.datasets.splits import Splits
-from ultr.errors import OptionError
 from ultr.evaluation.judged import evaluate
 from ultr.exporting.forest_file import forest_of
 from ultr.methods import Auto, ClickBaseline
 from ultr.methods.auto import FITS, half_of_queries
+from ultr.methods.combined import mean_products
+from ultr.methods.shrinkage import Shrinkage
 from ultr.relevance import MLP, Inputs, Preprocessing, Trees
+from ultr.relevance.inputs import Documents
 from ultr.simulation.log import simulate
 from ultr.train.lists import TrainingLists
 
@@ -148,6 +151,15 @@ def test_with_fewer_than_four_queries_nothing_is_kept(relevance: MLP | Trees) ->
     assert auto.fit(single).ranker_.choices["kept"] == 0
 
 
-def test_a_value_is_refused_with_the_way_out() -> None:
-    with pytest.raises(OptionError, match="name a method for it, such as vectorization"):
-        Auto(relevance=NETWORK, value={"purchase": 1.0}).check()
+def test_with_a_value_every_fit_learns_it_and_values_are_what_is_shrunken() -> None:
+    """The mean products are those of the scores by value; with clicks as the value they hardly change."""
+    log = replace(_log(), signals=(Signal("purchase", _log().clicks // 2),))
+    auto = Auto(relevance=NETWORK, value={"purchase": 1.0}).fit(log)
+    model, lists = auto.ranker_.model, _lists(log)
+    assert auto.ranker_.objective.ranks_with == tuple(f"{prefix}value" for prefix in FITS)
+    expected = Shrinkage.of(mean_products(model, lists))
+    np.testing.assert_allclose(auto.ranker_.objective.weights, expected.weights, rtol=1e-6)
+    assert auto.ranker_.choices["kept"] == expected.kept
+    documents = Documents(Inputs(log.features, auto.ranker_.preprocessing), torch.arange(5))
+    values = torch.cat([model.by_name[f"{prefix}value"](documents) for prefix in FITS], dim=1)
+    np.testing.assert_allclose(auto.score(log.features[:5]), values @ torch.tensor(expected.weights), rtol=1e-4)

@@ -9,6 +9,7 @@ import pytest
 
 from ultr import DLA, MLP, Auto, ClickBaseline, ClickLog, RegressionEM, Trees, Vectorization, export, make_safe
 from ultr.data import ragged
+from ultr.data.signal import Signal
 from ultr.datasets.splits import Splits
 from ultr.errors import OptionError
 from ultr.exporting.forest_file import export_forest, forest_of
@@ -132,13 +133,29 @@ def test_a_ranker_of_several_seeds_can_be_made_safe(small_log: ClickLog) -> None
     assert set(np.unique(safe.score(train.features[:10]))) <= set(range(-10, 0))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seeds": 0}, "seeds must be an integer of at least 1"),
-        ({"seeds": 2, "value": {"purchase": 1}}, "leave seeds or value out"),
-    ],
-)
-def test_wrong_options_are_one_sentence(small_log: ClickLog, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        DLA(**options).fit(small_log)
+def test_no_seed_at_all_is_one_sentence(small_log: ClickLog) -> None:
+    with pytest.raises(OptionError, match="seeds must be an integer of at least 1"):
+        DLA(seeds=0).fit(small_log)
+
+
+@pytest.mark.parametrize("method", [DLA, Auto])
+def test_scores_by_value_are_averaged_and_clicks_are_those_of_clicks(
+    method: type[Estimator], small_log: ClickLog, small: Splits, tmp_path: Path
+) -> None:
+    log, test = replace(small_log, signals=(Signal("purchase", small_log.clicks // 2),)), small.test
+    usual, valued = (method(relevance=NETWORK, seeds=2, value=value) for value in (None, {"purchase": 1.0}))
+    fitted = replace(valued).fit(log)
+    expected = mean_in_units_of_spread(valued, log, test.features, test.offsets)
+    np.testing.assert_allclose(fitted.score(test.features, test.offsets), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(fitted.click_shares(log), usual.fit(log).click_shares(log))
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").score(test.features), fitted.score(test.features))
+
+
+def test_what_each_seed_has_learned_for_itself_is_refused_in_a_sentence(small_log: ClickLog) -> None:
+    fitted = DLA(relevance=NETWORK, seeds=2).fit(small_log)
+    with pytest.raises(AttributeError, match="propensities is learned with each seed apart; train with seeds=1"):
+        fitted.propensities()
+    vectors = Vectorization(relevance=NETWORK, seeds=2).fit(small_log)
+    with pytest.raises(AttributeError, match="observation is learned with each seed apart"):
+        vectors.observation_embeddings()

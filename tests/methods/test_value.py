@@ -18,7 +18,7 @@ from ultr.data.signal import Signal
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.exporting import export
 from ultr.exporting.forest_file import forest_of
-from ultr.methods import DLA, METHODS, UPE, Affine, ClickBaseline, InversePropensity, RegressionEM, Vectorization
+from ultr.methods import DLA, METHODS, UPE, Affine, Auto, ClickBaseline, InversePropensity, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator
 from ultr.methods.value_option import FEWEST
 from ultr.relevance import MLP, Relevance, Trees
@@ -61,7 +61,7 @@ def world() -> ClickLog:
 
 
 def made(method: type[Estimator], relevance: Relevance = NETWORK, **options: Any) -> Estimator:
-    if method is Vectorization and isinstance(relevance, Trees):
+    if method in (Auto, Vectorization) and isinstance(relevance, Trees):
         options = {"vector_hidden": (16,), "vector_steps": 300} | options
     if method is UPE and relevance is NETWORK:
         # It unlearns what it gave to the logging score only when its ranker knows.
@@ -152,8 +152,8 @@ def test_clicks_are_predicted_as_without_a_value(method: str) -> None:
     )
     np.testing.assert_array_equal(valued.click_shares(log), usual.click_shares(log))
     np.testing.assert_array_equal(valued.click_probabilities(log), usual.click_probabilities(log))
-    assert [record for record in valued.history_ if record.stage != "value"] == usual.history_
-    assert valued.history_[-1].stage == "value"
+    assert [record for record in valued.history_ if not record.stage.endswith("value")] == usual.history_
+    assert valued.history_[-1].stage == ("second half, value" if kind is Auto else "value")
     assert (scores(valued) != scores(usual)).any()
 
 
@@ -186,8 +186,9 @@ def test_an_exported_ranker_scores_by_value(relevance: Relevance, way: dict[str,
     assert order(found.astype(np.float64)) == BY_VALUE
 
 
-def test_the_forest_of_the_value_is_what_engines_get() -> None:
-    estimator = fitted(DLA, TREES)
+@pytest.mark.parametrize("method", [DLA, Auto])
+def test_the_forest_of_the_value_is_what_engines_get(method: type[Estimator]) -> None:
+    estimator = fitted(method, TREES)
     forest = forest_of(estimator.ranker_)
     assert forest is not None
     np.testing.assert_allclose(forest.predict(np.eye(4, dtype=np.float32), 1)[:, 0], scores(estimator), rtol=1e-5)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.reporting.runs import by_clicks, by_labels, log, saved
 
+from ultr.data.signal import Signal
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.metrics.exposure import ExposureShift
 from ultr.metrics.intervals import Interval
@@ -143,3 +144,35 @@ def test_steps_follow_the_verdict(inputs: ReportInputs, monkeypatch: pytest.Monk
     for verdict, first in firsts.items():
         monkeypatch.setattr(ExpectedGain, "of", lambda _, verdict=verdict: gain(verdict, 0.1, 0.0, 0.2))
         assert next_steps(inputs)[0] == first
+
+
+def test_a_ranker_by_value_is_told_by_value_where_the_log_has_its_signals(inputs: ReportInputs) -> None:
+    assert inputs.log is not None
+    model, *others = inputs.models
+    valued = replace(model, ranker=replace(model.ranker, options=model.ranker.options | {"value": {"purchase": 2.0}}))
+    bought = replace(inputs.log, signals=(Signal("purchase", inputs.log.clicks // 2),))
+    asked = replace(inputs, models=(valued, *others), log=bought)
+    found, compared = ExpectedGain.of(asked), asked.against_shown
+    assert found is not None
+    assert found.percent is not None
+    assert compared is not None
+    lead, part = compared.value_against_shown.difference, compared.unseen.log
+    assert lead is not None
+    assert found.percent.mean == pytest.approx(lead.mean / (2 * part.signal("purchase").sum() / part.impressions.sum()))
+    assert "value (2 purchase)" in found.sentence("vectors")
+    parts = {each.title: each.answer for each in decision(asked).parts}
+    assert "What follows a click is assumed" in parts["How much more value, and how sure is that?"]
+    assert "less value; for a single query" in parts["What can go wrong?"]
+    without = {each.title: each.answer for each in decision(replace(asked, log=inputs.log)).parts}
+    assert "ranks by a value that this log has no signals of" in without["How many more clicks, and how sure is that?"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict.GOOD, "Expected: 4% to 9% more value (1 cart) with"),
+        (Verdict.BAD, "Expected: 4% to 9% less value (1 cart)"),
+    ],
+)
+def test_a_gain_in_value_says_so(verdict: Verdict, words: str) -> None:
+    assert replace(gain(verdict, 0.06, 0.04, 0.09), value_of="1 cart").sentence("model").startswith(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,13 @@ def compare(
     ] = None,
     weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = "ips",
     utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = "clicks",
+    value: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGNAL=WEIGHT,...",
+            help="Compare by what follows the click in the place of clicks, such as click=1,purchase=20.",
+        ),
+    ] = None,
     looks: Annotated[
         int,
         typer.Option(
@@ -82,6 +90,7 @@ def compare(
             "--log": log,
             "--propensities": propensities,
             "--estimator": estimator,
+            "--value": value,
             "--against": against,
             "--html": html,
         }
@@ -109,9 +118,14 @@ def compare(
     rankers = {name: load(Path(name)) for name in names}
     categories = options.common_categories(rankers)
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
+    weights = None if value is None else options.parse_value("value", value, Mapping[str, float])
     for name, ranker in rankers.items():
-        if value := ranker.options.get("value"):
-            output.echo(f"{name} ranks by value ({as_sum(value)}), and is compared by clicks", err=True)
+        if weights is None and (own := ranker.options.get("value")):
+            pairs = ",".join(f"{signal}={weight:g}" for signal, weight in own.items())
+            said = (
+                f"{name} ranks by value ({as_sum(own)}), and is compared by clicks; --value {pairs} compares by value"
+            )
+            output.echo(said, err=True)
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.
@@ -128,6 +142,7 @@ def compare(
             estimator=EM if estimator in {None, "click-rate"} else str(estimator),
             weighting=weighting,
             utility=utility,
+            value=weights,
             names=(names[0], name),
             unseen=unseen,
             assumption=assumption,

@@ -116,7 +116,7 @@ def train(
     from ultr.files import check_new_folder
     from ultr.methods import flat_options, load
     from ultr.methods import method as method_of
-    from ultr.methods.auto import NO_SHRUNKEN_VALUE, Auto
+    from ultr.methods.auto import Auto
     from ultr.methods.value_option import NO_VALUE, in_words
     from ultr.train.process_group import ProcessGroup
 
@@ -124,8 +124,6 @@ def train(
     kind = method_of(method)
     if dimension == "auto" and kind is Auto:
         raise OptionError("only vectorization chooses its dimension; name that method, or give a number")
-    if kind is Auto and (value is not None or signal is not None):
-        raise OptionError(NO_SHRUNKEN_VALUE)
     types = flat_options.types(kind, relevance)
     chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
     if "relevance" in chosen:

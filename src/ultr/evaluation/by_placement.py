@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Counts, Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.evaluation.evidence import Evidence
@@ -49,8 +49,13 @@ class PlacementValue:
         return float(self.totals.sum() / self.bases.sum())
 
 
-def placement_value(ranking: Ranking, evidence: Evidence, log: ClickLog) -> PlacementValue:
-    """The value of ranking all documents that the log showed for each query; documents that tie share their ranks."""
+def placement_value(
+    ranking: Ranking, evidence: Evidence, log: ClickLog, amounts: Counts | None = None
+) -> PlacementValue:
+    """The value of ranking all documents that the log showed for each query; documents that tie share their ranks.
+
+    `amounts` are what each shown document was worth to users, by default its clicks.
+    """
     assert log.placements is not None, "the log must have placement propensities"
     rows = max(len(log.features), 1)
     keys = np.repeat(evidence.query_numbers, np.diff(evidence.offsets)) * rows + evidence.documents
@@ -62,7 +67,11 @@ def placement_value(ranking: Ranking, evidence: Evidence, log: ClickLog) -> Plac
         first, ties = ranking.first[candidate], ranking.ties[candidate]
         there = (position >= first) & (position < first + ties) & np.isfinite(chances)
         weights = np.where(there, 1 / (ties * np.fmax(chances, _SMALLEST)), 0.0)
-        totals += np.bincount(span.spread(places), log.clicks[span.rows] * weights, minlength=len(totals))
+        totals += np.bincount(
+            span.spread(places),
+            (log.clicks if amounts is None else amounts)[span.rows] * weights,
+            minlength=len(totals),
+        )
         possible += float(span.spread(log.impressions) @ weights)
     # Ranks that the log has positions for.
     counted = np.minimum(np.diff(evidence.offsets), evidence.positions)
@@ -70,7 +79,12 @@ def placement_value(ranking: Ranking, evidence: Evidence, log: ClickLog) -> Plac
 
 
 def answer_by_placement(
-    first: tuple[str, PlacementValue], second: tuple[str, PlacementValue], judge: Certainty, *, seed: int = 0
+    first: tuple[str, PlacementValue],
+    second: tuple[str, PlacementValue],
+    judge: Certainty,
+    *,
+    seed: int = 0,
+    counted: str = "clicks",
 ) -> Answer:
     """The answer on whether the first ranker is better than the second, by their values on one log."""
     (name, value), (other_name, other) = first, second
@@ -78,4 +92,4 @@ def answer_by_placement(
         if found.possible < FEWEST_POSSIBLE:
             return Answer(CANNOT_TELL, f"exploration could have made {found.possible:.0%} of the placements of {each}")
     lead = bootstrap_ratio(value.totals - other.totals, value.bases, level=judge.level, seed=seed)
-    return judge.answer(judge.widened(lead), name, other_name, what="the difference in clicks on an impression")
+    return judge.answer(judge.widened(lead), name, other_name, what=f"the difference in {counted} on an impression")

@@ -16,11 +16,7 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import BY_SWAPS, EM, ResampledPropensities
-from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.data.gathering import gather, new_array
-from ultr.data.log_checks import trusted
-from ultr.data.log_splits import split_pages, with_counts
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.by_placement import answer_by_placement, placement_value
@@ -29,9 +25,12 @@ from ultr.evaluation.evidence import Candidates, Evidence, check_codes
 from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import AsShown, Placement, Ranking
+from ultr.evaluation.placement import AsShown, Ranking
+from ultr.evaluation.raw_clicks import beside_raw_clicks
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
+from ultr.evaluation.worth import Worth
+from ultr.methods.value_option import as_sum, check_weights
 from ultr.metrics.intervals import Interval
 from ultr.pages import Page, Section, Table, Verdict, notebook, sentences
 
@@ -75,6 +74,8 @@ class Comparison:
     interval_name: str = "95% interval"
     explored: int = 0
     """Placements by exploration that the propensities rest on."""
+    value_of: str = ""
+    """The value that rankings were compared by, such as `1 click + 20 purchase`; empty if by clicks."""
     value_by_placement: Answer | None = None
     """The second ranker against the first by placements that exploration made; None if it logged none."""
 
@@ -86,6 +87,19 @@ class Comparison:
         return (
             f"Propensities come from {self.explored:,} placements by exploration, weighted by their logged "
             "probabilities, and not from the places that rankings gave to documents."
+        )
+
+    @property
+    def counted(self) -> str:
+        """What rankings were compared by, in words."""
+        return f"value ({self.value_of})" if self.value_of else "clicks"
+
+    @property
+    def worth(self) -> str:
+        """A sentence on the value that rankings were compared by, if it is not clicks; else nothing."""
+        return self.value_of and (
+            f"Rankings are compared by {self.counted}, which is assumed to follow a click wherever it was; "
+            "predictions are of clicks."
         )
 
     @property
@@ -101,7 +115,7 @@ class Comparison:
         """The comparison in words, with the values and the answers as tables."""
         first, second = self.names
         word = self.word(self.value)
-        advice = [*self.unseen.remarks, self.assumption.sentence, *filter(None, [self.exploration])]
+        advice = [*self.unseen.remarks, self.assumption.sentence, *filter(None, [self.worth, self.exploration])]
         if (placed := self.value_by_placement) is not None:
             said = f"{placed.verdict}; {placed.reason}"
             advice.append(f"By placements of exploration alone, without propensities: {said}.")
@@ -137,6 +151,7 @@ class Comparison:
         placed = self.value_by_placement
         return {
             "compared_on": self.unseen.name,
+            "value_of": self.value_of or "clicks",
             "warnings": self.unseen.warnings,
             "notes": self.unseen.notes,
             "propensities": None if self.propensities is None else self.propensities.tolist(),
@@ -189,7 +204,7 @@ def ranked(found: Sequence[Comparison]) -> Section:
         }
         for each in order
     ]
-    advice = [*found[0].unseen.remarks, found[0].assumption.sentence]
+    advice = [*found[0].unseen.remarks, found[0].assumption.sentence, *filter(None, [found[0].worth])]
     if len(found) > 1:
         advice.append(
             f"Each interval holds for itself: with {len(found)} rankers, one may be beyond chance by chance, and the "
@@ -224,6 +239,7 @@ def compare(
     utility: str = "clicks",
     relevance: Doubles | None = None,
     candidates: Candidates | None = None,
+    value: Mapping[str, float] | None = None,
     names: tuple[str, str] = ("A", "B"),
     assumption: Assumption | None = None,
     unseen: UnseenPart | None = None,
@@ -243,14 +259,21 @@ def compare(
     or with few clicks intervals reach from what the one say to what the other say.
 
     Intervals are bootstrapped over queries. Who looks again and again while the log grows, and stops at a winner, says
-    how many `looks` there are to be in all. `assumption` and `unseen` are for those who have tested the log and looked
-    for its unseen part already. `weighting`, `utility`, `relevance` and `candidates` are those of
-    `counterfactual_value`.
+    how many `looks` there are to be in all.
+
+    With a `value`, weights of the log's signals such as `{"click": 1, "purchase": 20}`, rankings are compared by the
+    value that they would bring in the place of clicks. What follows a click is assumed not to depend on the position;
+    bias is learned from clicks, and likelihoods are those of clicks.
+
+    `assumption` and `unseen` are for those who have tested the log and looked for its unseen part already. `weighting`,
+    `utility`, `relevance` and `candidates` are those of `counterfactual_value`.
     """
     checks.one_of("estimator", estimator, BY_SWAPS)
     checks.integer("looks", looks, at_least=1)
     checks.one_of("weighting", weighting, WEIGHTINGS)
     checks.one_of("utility", utility, UTILITIES)
+    if value is not None:
+        check_weights(value)
     if swaps is not None and not np.array_equal(swaps.query_ids, log.query_ids):
         raise DataError("swaps must come from a log with the query ids of the log that rankers are compared on")
     if names[0] == names[1]:
@@ -290,22 +313,27 @@ def compare(
             unseen=unseen,
             names=names,
             interval_name=judge.interval_name,
+            value_of="" if value is None else as_sum(value),
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
-    trial = Trial(log, valuation, known, halves, judge, seed)
-    evidence = Evidence.of(log, candidates)
+    counted = "clicks" if value is None else f"value ({as_sum(value)})"
+    trial = Trial(log, valuation, known, halves, judge, seed, counted)
+    evidence = Evidence.of(log, candidates, value=value)
     ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
     rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
     first, second = names
     by_placement = None
     if log.placements is not None and log.placements.explored.any() and candidates is None:
-        placed = {name: placement_value(ranked[name], evidence, log) for name in names}
-        by_placement = answer_by_placement((second, placed[second]), (first, placed[first]), judge, seed=seed)
+        amounts = None if value is None else Worth.of_rows(log, value).totals
+        placed = {name: placement_value(ranked[name], evidence, log, amounts) for name in names}
+        by_placement = answer_by_placement(
+            (second, placed[second]), (first, placed[first]), judge, seed=seed, counted=counted
+        )
     try:
-        beside = _beside_raw_clicks(ranked[second], evidence, log, candidates, seed=seed)
+        beside = beside_raw_clicks(ranked[second], evidence, log, candidates, value, seed=seed)
         against_raw = trial.answer(dict(zip((second, RAW_CLICKS), beside, strict=True)), second, RAW_CLICKS)
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
@@ -321,37 +349,9 @@ def compare(
         names=names,
         interval_name=judge.interval_name,
         explored=known.explored if isinstance(known, ResampledPropensities) else 0,
+        value_of="" if value is None else as_sum(value),
         value_by_placement=by_placement,
     )
-
-
-def _beside_raw_clicks(
-    ranking: Ranking, evidence: Evidence, log: ClickLog, candidates: Candidates | None, *, seed: int
-) -> tuple[Valued, Valued]:
-    """The ranking and raw click rates on both halves of the log's pages, each half ranked by the rates of the other.
-
-    On the pages that they come from, click rates would win by the chance in the very clicks that they are judged by.
-    """
-    shown = Candidates.shown(log) if candidates is None else candidates
-    plain = trusted(log, pair_clicks=None)
-    halves = split_pages(plain, 0.5, seed=seed)
-    parts = [Evidence.of(with_counts(plain, half, ()), shown) for half in halves]
-    ranked: Valued = [(ranking.within(evidence, part), part) for part in parts]
-    raw: list[tuple[Placement, Evidence]] = []
-    clicked = False
-    for part, other in zip(parts, reversed(parts), strict=True):
-        rates = new_array(len(shown.documents), np.float64)
-        rates[:] = 0
-        for piece in other.parts():
-            rows = ragged.rows_of(other.query_numbers[piece.queries], shown.offsets)
-            times = np.bincount(piece.shown, piece.times, minlength=len(rows))
-            rates[rows] = piece.clicks / np.maximum(times, 1)
-        known = gather([rates], part.query_numbers, shown.offsets)[1][0]
-        clicked |= bool(known.any())
-        raw.append((Ranking.of(known, part), part))
-    if not clicked:
-        raise DataError("no clicked document was shown in both halves")
-    return ranked, raw
 
 
 def _likelihood_answers(

@@ -27,6 +27,9 @@ what the log itself did: g pays where a higher tau makes the value surer. `self-
 the mean rank weight of a relevant document: 1 if all stood first. A constant factor in the propensities cancels in it,
 and much of the chance in who clicked at all.
 
+By a value of what users did, such as 1 for a click and 20 for a purchase, a document is worth gamma_d v_d, with v_d the
+value per click on it that the log has. Positions change clicks, and are assumed not to change what follows a click.
+
 A document that the log never showed has rho_d = 0. There is no evidence on it: `ips` and `self-normalised` count it as
 worth nothing, `doubly-robust` as what g says. Documents that tie share the mean of their ranks' weights.
 
@@ -154,11 +157,11 @@ class Valuation:
             totals[part.queries] = part.total(weights * found)
             if self.normalised:
                 bases[part.queries] = part.total(found)
-            counted, click_weights = part.clicks * (weights > 0), weights / divisor
-            clicks += float(counted.sum())
-            kept += float(counted @ click_weights)
-            squared += float(counted @ click_weights**2)
-            seen = np.divide(part.clicks * weights, examined, out=np.zeros_like(weights), where=examined > 0)
+            click_weights = weights / divisor
+            clicks += float(part.clicks @ (weights > 0))
+            kept += float(part.amounts @ click_weights)
+            squared += float(part.squares @ click_weights**2)
+            seen = np.divide(part.amounts * weights, examined, out=np.zeros_like(weights), where=examined > 0)
             full += float(seen.sum())
             placed += float(part.impressions @ weights)
             unsupported += float((part.impressions * weights) @ (examined == 0))
@@ -182,11 +185,15 @@ class Valuation:
             )
         documents = len(evidence.features)
         g = self.relevance
+        if g is not None and evidence.worth is not None:
+            raise OptionError(
+                "doubly-robust models clicks and not their value; compare by value with another weighting"
+            )
         if g is not None and (g.shape != (documents,) or not np.isfinite(g).all()):
             raise DataError(f"relevance must be a number for each of {documents} documents of the log")
 
     def relevance_of(self, part: EvidencePart) -> tuple[Doubles, Doubles, Doubles]:
-        """rho_d, max(rho_d, tau) and N gamma_d of each candidate of a part."""
+        """rho_d, max(rho_d, tau) and N gamma_d of each candidate of a part, or N gamma_d v_d by its value per click."""
         theta = np.asarray(self.propensities, dtype=np.float64)
         examined = part.mean(theta)
         divisor = np.maximum(examined, self.smallest * theta.max())
@@ -195,7 +202,7 @@ class Valuation:
             found = found - part.impressions * part.mean(self.floor) / divisor
         if self.relevance is not None:
             found = found + part.impressions * self.relevance[part.documents] * (1 - examined / divisor)
-        return examined, divisor, found
+        return examined, divisor, part.valued(found, divisor)
 
 
 def counterfactual_value(

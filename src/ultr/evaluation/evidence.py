@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,9 @@ from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed, gather, new_array, take
+from ultr.data.log_checks import trusted
 from ultr.errors import DataError
+from ultr.evaluation.worth import Worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,30 @@ class EvidencePart:
     """[cells], where, from 0."""
     times: Doubles
     """[cells], in how many of its query's impressions."""
+    worth: Worth | None = None
+    """The value of what users did with them; None where clicks are what counts."""
+
+    @property
+    def amounts(self) -> Doubles:
+        """[candidates], their clicks, or what users did with them by its value."""
+        return self.clicks if self.worth is None else self.worth.totals
+
+    @property
+    def squares(self) -> Doubles:
+        """[candidates], the same with the square of each click's value."""
+        return self.clicks if self.worth is None else self.worth.squares
+
+    def valued(self, found: Doubles, divisor: Doubles) -> Doubles:
+        """N gamma_d v_d out of N gamma_d, [candidates], where v_d is the value per click on d.
+
+        Without a click there is no v_d: then the value itself is divided as a click would be.
+        """
+        if self.worth is None:
+            return found
+        clicked = self.clicks > 0
+        ratio = np.divide(self.worth.totals, self.clicks, out=np.zeros_like(found), where=clicked)
+        value: Doubles = np.where(clicked, found * ratio, self.worth.totals / divisor)
+        return value
 
     def total(self, values: Doubles) -> Doubles:
         """The sum over the candidates of each query, [queries of the part]."""
@@ -93,25 +119,40 @@ class Evidence:
     """[queries]."""
     cells: Cells
     """The cells in which candidates were shown; their `documents` are numbers of candidates."""
+    worth: Worth | None = None
+    """The value of what users did with each candidate; None where clicks are what counts."""
 
     @classmethod
-    def of(cls, log: ClickLog, candidates: Candidates | None = None) -> Evidence:
-        """The evidence of a log on the candidates, by default the documents that it showed."""
+    def of(
+        cls, log: ClickLog, candidates: Candidates | None = None, *, value: Mapping[str, float] | None = None
+    ) -> Evidence:
+        """The evidence of a log on the candidates, by default the documents that it showed.
+
+        With a `value`, weights of the log's signals, that is what counts in the place of clicks.
+        """
         cells = _cells(log)
         chosen = Candidates._of(cells, log) if candidates is None else candidates
         if candidates is not None:
             _check(candidates, log)
         queries = np.unique(log.queries)
         offsets, (documents,) = gather([chosen.documents], queries, chosen.offsets)
-        if candidates is not None:
-            cells = _numbered(cells, documents, queries, offsets, len(log.features))
+
+        def numbered(cells: Cells) -> Cells:
+            return cells if candidates is None else _numbered(cells, documents, queries, offsets, len(log.features))
+
+        def of_candidates(amounts: Doubles) -> Doubles:
+            by_cell = numbered(_cells(trusted(log, clicks=amounts)))
+            return np.bincount(by_cell.documents, by_cell.clicks, minlength=len(documents))
+
+        rows = None if value is None else Worth.of_rows(log, value)
         return cls(
             features=log.features,
             documents=documents,
             offsets=offsets,
             query_numbers=queries,
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
-            cells=cells,
+            cells=numbered(cells),
+            worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares)),
         )
 
     @property
@@ -120,13 +161,15 @@ class Evidence:
         return self.cells.count
 
     def parts(self, *, clicked: bool = False) -> Iterator[EvidencePart]:
-        """The candidates of some queries after those of others; with `clicked`, only those with a click."""
+        """The candidates of some queries after those of others; with `clicked`, only those with a click or a value."""
         cells = self.cells
         for span in ragged.spans(self.offsets):
             first, last = np.searchsorted(cells.documents, (span.rows.start, span.rows.stop))
             shown, count = cells.documents[first:last] - span.rows.start, span.rows.stop - span.rows.start
             clicks = np.bincount(shown, cells.clicks[first:last], minlength=count).astype(np.float64, copy=False)
-            kept = clicks > 0 if clicked else np.ones(count, dtype=np.bool_)
+            worth = None if self.worth is None else self.worth.some(np.arange(span.rows.start, span.rows.stop))
+            counts = clicks > 0 if worth is None else (clicks > 0) | (worth.totals > 0)
+            kept = counts if clicked else np.ones(count, dtype=np.bool_)
             rows = np.flatnonzero(kept[shown])
             yield EvidencePart(
                 queries=span.lists,
@@ -138,6 +181,7 @@ class Evidence:
                 shown=(np.cumsum(kept) - 1)[shown[rows]],
                 positions=cells.positions[first:last][rows],
                 times=cells.impressions[first:last][rows],
+                worth=None if worth is None else worth.some(np.flatnonzero(kept)),
             )
 
 

@@ -94,6 +94,8 @@ class Trial:
     """The bias of two halves of the documents, for where one propensity for each position is not enough."""
     judge: Certainty = Certainty()
     seed: int = 0
+    counted: str = "clicks"
+    """What values count."""
 
     def answer(self, rankings: dict[str, Valued], first: str, second: str) -> Answer:
         """The answer on whether the first is better than the second."""
@@ -101,7 +103,11 @@ class Trial:
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=plain, supported=False)
-        what = "expected clicks on an impression" if self.valuation.utility == "clicks" else "discounted relevance"
+        what = (
+            f"expected {self.counted} on an impression"
+            if self.valuation.utility == "clicks"
+            else "discounted relevance"
+        )
         wide, how = self._by_halves(plain, rankings[first], rankings[second])
         hint = ""
         if how and not plain.low <= 0 <= plain.high:

@@ -15,7 +15,6 @@ from ultr import checks
 from ultr.arrays import Integers, Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.errors import OptionError
 from ultr.methods.click_baseline import ClickBaseline
 from ultr.methods.combined import CombinedObjective, mean_products
 from ultr.methods.estimator import Estimator
@@ -33,6 +32,7 @@ from ultr.train.objective import Objective
 from ultr.train.progress import Observer
 from ultr.train.ranking_model import RankingModel
 from ultr.train.stage import Models, Stage
+from ultr.train.value import VALUE, Valued, value_stage
 
 FITS = {"raw_": "raw", "": "debiased", "first_": "first half", "second_": "second half"}
 """The fits by the prefix of their relevance models, and what their stages are called.
@@ -40,10 +40,6 @@ FITS = {"raw_": "raw", "": "debiased", "first_": "first half", "second_": "secon
 Raw clicks come first, with the random numbers that `ClickBaseline` would draw: where nothing is kept of the correction,
 the ranker is the one of that method.
 """
-NO_SHRUNKEN_VALUE = (
-    "Auto shrinks what debiasing changes by what clicks agree on, which says nothing of a value; name a method for it, "
-    "such as vectorization"
-)
 FEWEST = 4
 """With fewer queries (or lists, of a single query), two halves cannot agree by more than luck, and nothing is kept."""
 
@@ -70,23 +66,15 @@ class AutoObjective(CombinedObjective):
         """True if the debiased fit does."""
         return self._debiased.ranks_by_click_model
 
-    @property
-    def neutral_with(self) -> str:
-        """The relevance model of the debiased fit."""
-        return self._debiased.neutral_with
-
-    def neutral_direction(self) -> Tensor:
-        """The neutral direction of the debiased fit."""
-        return self._debiased.neutral_direction()
-
-    def value_loss(self, value: Tensor, effect: Tensor, batch: Batch) -> Tensor:
-        """The loss that the debiased fit has for values, [lists]."""
-        return self._debiased.value_loss(value, effect, batch)
-
     def split(self, r: Tensor) -> Sequence[Tensor]:
         """The outputs of each fit; raw clicks have one, debiased fits have equally many."""
         width = (r.shape[-1] - 1) // (len(FITS) - 1)
         return torch.split(r, [1] + [width] * (len(FITS) - 1), dim=-1)
+
+    @property
+    def clicks_by_prefix(self) -> dict[str, Objective]:
+        """The objectives of the clicks by the prefixes of their fits."""
+        return {prefix: fit.clicks if isinstance(fit, Valued) else fit for prefix, fit in self.by_prefix.items()}
 
     def set_shrinkage(self, shrinkage: Shrinkage) -> None:
         """Take the weights of the fits from what their halves agree on."""
@@ -116,7 +104,6 @@ class Auto(Estimator[AutoObjective]):
 
     name: ClassVar[str] = "auto"
     by_loss: ClassVar[tuple[str, ...]] = Vectorization.by_loss
-    without: ClassVar[tuple[str, ...]] = ("value",)
 
     dimension: int = 3
     """Length d of relevance and observation embeddings of the debiased fits."""
@@ -129,15 +116,14 @@ class Auto(Estimator[AutoObjective]):
 
     def check(self) -> None:
         """Raise an `OptionError` for an option that does not fit."""
-        if self.value is not None:
-            raise OptionError(NO_SHRUNKEN_VALUE)
         super().check()
         checks.integer("dimension", self.dimension, at_least=1)
         self._debiased().check()
 
     def objective(self, factors: Sequence[Factor]) -> AutoObjective:
-        """The objectives of the fits."""
-        return AutoObjective([method.objective(factors) for method in self._methods().values()])
+        """The objectives of the fits, each with a ranking by its own value if there is one."""
+        fits = [method.objective(factors) for method in self._methods().values()]
+        return AutoObjective(fits if self.value is None else [Valued(fit) for fit in fits])
 
     def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The relevance models of the fits, each with the prefix of its fit."""
@@ -146,6 +132,10 @@ class Auto(Estimator[AutoObjective]):
             for prefix, method in self._methods().items()
             for name, model in method.models(features, generator).items()
         }
+
+    def value_models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
+        """A model of the value for each fit."""
+        return {prefix + VALUE: self.relevance.build(features, 1, generator=generator) for prefix in FITS}
 
     def starts_warm(self, weight: str) -> bool:
         """All but the halves: other queries make other halves, and what one has seen the other may not have seen."""
@@ -156,12 +146,19 @@ class Auto(Estimator[AutoObjective]):
 
     def stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of the fits, one after the other, each on its part of the lists."""
-        first = half_of_queries(lists, seed=self.seed)
-        parts = {} if first is None else {"first_": first, "second_": ~first}
+        parts, methods = self._parts(lists), self._methods()
         return [
             _of_fit(stage, prefix, parts.get(prefix))
-            for (prefix, method), fit in zip(self._methods().items(), objective.fits, strict=True)
-            for stage in method.stages(fit, lists, steps)
+            for prefix, fit in objective.clicks_by_prefix.items()
+            for stage in methods[prefix].stages(fit, lists, steps)
+        ]
+
+    def value_stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """For each fit a stage that learns the value on its part of the lists."""
+        parts = self._parts(lists)
+        return [
+            _of_fit(value_stage(fit, steps), prefix, parts.get(prefix))
+            for prefix, fit in objective.clicks_by_prefix.items()
         ]
 
     def train_model(
@@ -193,6 +190,11 @@ class Auto(Estimator[AutoObjective]):
         ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
         found = ranker.objective.shrinkage
         return replace(ranker, choices={"agreement": found.agreement, "kept": found.kept})
+
+    def _parts(self, lists: TrainingLists) -> dict[str, Mask]:
+        """The lists of the fits that do not learn from all, by prefix."""
+        first = half_of_queries(lists, seed=self.seed)
+        return {} if first is None else {"first_": first, "second_": ~first}
 
     def _methods(self) -> dict[str, Estimator]:
         """The method of each fit by its prefix."""

@@ -21,6 +21,7 @@ from ultr.train.objective import Objective
 from ultr.train.process_group import ProcessGroup
 from ultr.train.progress import Observer
 from ultr.train.ranking_model import RankingModel
+from ultr.train.value import ByValue, Valued
 
 if TYPE_CHECKING:
     from ultr.methods.estimator import Estimator
@@ -38,6 +39,14 @@ class AveragedObjective(CombinedObjective):
     def __init__(self, fits: Sequence[Objective]) -> None:
         super().__init__({_prefix(number): fit for number, fit in enumerate(fits)}, [1 / len(fits)] * len(fits))
         self.clicks_with = tuple(prefix + name for prefix, fit in self.by_prefix.items() for name in fit.clicks_with)
+
+    def __getattr__(self, name: str) -> Any:
+        """A part of it; what each fit has learned for itself, such as propensities, is refused in a sentence."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            message = f"{name} is learned with each seed apart; train with seeds=1 to look at it"
+            raise AttributeError(message) from None
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The mean of the click logits of the fits, [lists, width]."""
@@ -69,7 +78,8 @@ def averaged_model(models: Sequence[RankingModel]) -> RankingModel[Any]:
     named = {
         _prefix(number) + name: model for number, each in enumerate(models) for name, model in each.by_name.items()
     }
-    return RankingModel(named, AveragedObjective([model.objective for model in models]))
+    fits = [Valued(model.objective) if isinstance(model.ranking, ByValue) else model.objective for model in models]
+    return RankingModel(named, AveragedObjective(fits))
 
 
 def learn_averaged(

@@ -102,6 +102,14 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         """New relevance models by name; `relevance` is the one that ranks."""
         return {"relevance": self.relevance.build(features, 1, generator=generator)}
 
+    def value_models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
+        """New relevance models of the value, by name."""
+        return {VALUE: self.relevance.build(features, 1, generator=generator)}
+
+    def value_stages(self, objective: ObjectiveT, lists: TrainingLists, steps: int) -> Sequence[Stage]:
+        """The stages that learn the value after those of the clicks."""
+        return [value_stage(objective, steps)]
+
     def learns(self, factor: Factor) -> bool:
         """True if the method can learn the bias of this factor; others are left out of it, and named in a warning."""
         return True
@@ -147,10 +155,7 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
             if (value := getattr(self, name)) is not None:
                 checks.integer(name, value, at_least=1)
         checks.integer("seed", self.seed, at_least=0)
-        if checks.integer("seeds", self.seeds, at_least=1) > 1 and self.value is not None:
-            raise OptionError(
-                "the rankers of several seeds cannot be put together by a value; leave seeds or value out"
-            )
+        checks.integer("seeds", self.seeds, at_least=1)
         if self.value is not None:
             check_weights(self.value)
         if self.relevance.on_cpu and str(self.device).partition(":")[0] != "cpu":
@@ -277,13 +282,13 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         layout, generator = InputLayout.of(features), torch.Generator().manual_seed(int(seed))
         models = self.models(layout, generator)
         if self.value is not None:
-            models[VALUE] = self.relevance.build(layout, 1, generator=generator)
+            models |= self.value_models(layout, generator)
         return RankingModel(models, self.objective(factors))
 
     def all_stages(self, objective: ObjectiveT, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of the method, and that of the value if there is one."""
         stages = self.stages(objective, lists, steps)
-        return stages if self.value is None else [*stages, value_stage(objective, steps)]
+        return stages if self.value is None else [*stages, *self.value_stages(objective, lists, steps)]
 
     def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
         """Scores of candidates by the fitted ranker; see `Ranker.score`."""

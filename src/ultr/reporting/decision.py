@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ultr.evaluation.comparison import AS_SHOWN
+from ultr.evaluation.worth import Worth
 from ultr.metrics.exposure import ExposureShift
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, sentences
@@ -28,15 +29,17 @@ LARGE_SHIFT = 10.0
 
 @dataclass(frozen=True, eq=False)
 class ExpectedGain:
-    """Clicks that a ranker is expected to bring against the order that users see today."""
+    """Clicks, or value, that a ranker is expected to bring against the order that users see today."""
 
     verdict: Verdict
     percent: Interval | None
-    """Change in clicks as a share of today's; None where there is no estimate."""
+    """Change as a share of today's; None where there is no estimate."""
     reason: str
     """The reason why it cannot be told, if it cannot."""
     clicks: float
     effective_clicks: float
+    value_of: str = ""
+    """The value that it is a gain in, such as `1 click + 20 purchase`; empty if in clicks."""
 
     @classmethod
     def of(cls, inputs: ReportInputs) -> ExpectedGain | None:
@@ -45,7 +48,8 @@ class ExpectedGain:
         if found is None:
             return None
         answer, log = found.value_against_shown, found.unseen.log
-        today = float(log.clicks.sum() / log.impressions.sum())
+        counted = log.clicks if inputs.value is None else Worth.of_rows(log, inputs.value).totals
+        today = float(counted.sum() / log.impressions.sum())
         by, value = answer.difference, found.values.get(found.names[1])
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
@@ -53,17 +57,20 @@ class ExpectedGain:
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
+            value_of=found.value_of,
         )
 
     def sentence(self, name: str) -> str:
         """The gain in a sentence that can be read once."""
+        what = f"value ({self.value_of})" if self.value_of else "clicks"
         if self.verdict is Verdict.UNKNOWN or self.percent is None:
-            return f"Whether {name} would bring more clicks than the order that users see today, this log cannot tell."
+            return f"Whether {name} would bring more {what} than the order that users see today, this log cannot tell."
         low, high = sorted((abs(self.percent.low), abs(self.percent.high)))
         change = f"{low:.0%} to {high:.0%}" if f"{low:.0%}" != f"{high:.0%}" else f"{low:.1%} to {high:.1%}"
         if self.verdict is Verdict.GOOD:
-            return f"Expected: {change} more clicks with {name} than with the order that users see today."
-        return f"Expected: {change} fewer clicks with {name} than with the order that users see today."
+            return f"Expected: {change} more {what} with {name} than with the order that users see today."
+        fewer = "less" if self.value_of else "fewer"
+        return f"Expected: {change} {fewer} {what} with {name} than with the order that users see today."
 
 
 def decision(inputs: ReportInputs) -> Section:
@@ -80,12 +87,12 @@ def decision(inputs: ReportInputs) -> Section:
             name="decision",
         )
     shift = inputs.shift
-    losing = _losing(inputs)
+    losing, counted = _losing(inputs), "clicks" if inputs.value is None else "value"
     parts = [
         Section("What changes for users?", _changes(moved)),
         *([] if gain is None else [_expected(inputs, gain)]),
         *([_by_labels(inputs)] if inputs.leads else []),
-        Section("What can go wrong?", _risk(shift, losing), tables=_losing_table(losing)),
+        Section("What can go wrong?", _risk(shift, losing, counted), tables=_losing_table(losing, counted)),
     ]
     return Section(
         title,
@@ -155,7 +162,7 @@ def next_steps(inputs: ReportInputs) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Losing:
-    """Queries that would get fewer clicks by the estimate."""
+    """Queries that would get fewer clicks, or less value, by the estimate."""
 
     queries: int
     pages: float
@@ -163,7 +170,7 @@ class Losing:
     of: int
     """Queries that were looked at."""
     worst: tuple[tuple[str, float, float, float], ...]
-    """Query, pages, clicks a page today and expected, from the largest loss of clicks."""
+    """Query, pages, clicks or value a page today and expected, from the largest loss."""
 
     def as_json(self) -> dict[str, Any]:
         """Every number."""
@@ -194,11 +201,11 @@ def _losing(inputs: ReportInputs) -> Losing | None:
     )
 
 
-def _losing_table(losing: Losing | None) -> Sequence[Table]:
+def _losing_table(losing: Losing | None, counted: str) -> Sequence[Table]:
     if losing is None or not losing.worst:
         return ()
     rows = [
-        {"query": query, "pages": f"{pages:,.0f}", "clicks a page today": f"{old:.2f}", "expected": f"{new:.2f}"}
+        {"query": query, "pages": f"{pages:,.0f}", f"{counted} a page today": f"{old:.2f}", "expected": f"{new:.2f}"}
         for query, pages, old, new in losing.worst
     ]
     return [Table("queries that may lose most", rows, folded=True)]
@@ -243,9 +250,13 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
         )
     elif found.assumption.rejected is None:
         said.append("Whether one number for each place describes these users could not be tested.")
-    if inputs.subject.ranker.options.get("value"):
-        said.append(f"{inputs.subject.name} ranks by value; what is estimated here is clicks.")
-    return Section("How many more clicks, and how sure is that?", " ".join(said), advice=" ".join(found.unseen.remarks))
+    asked = "How many more clicks"
+    if gain.value_of:
+        asked = "How much more value"
+        said.append("What follows a click is assumed not to depend on the place of the click.")
+    elif inputs.subject.ranker.options.get("value"):
+        said.append(f"{inputs.subject.name} ranks by a value that this log has no signals of; this is about clicks.")
+    return Section(f"{asked}, and how sure is that?", " ".join(said), advice=" ".join(found.unseen.remarks))
 
 
 def _by_labels(inputs: ReportInputs) -> Section:
@@ -261,7 +272,7 @@ def _by_labels(inputs: ReportInputs) -> Section:
     return Section("What do people say who judged results?", text)
 
 
-def _risk(shift: ExposureShift, losing: Losing | None) -> str:
+def _risk(shift: ExposureShift, losing: Losing | None, counted: str) -> str:
     said = (
         f"Half of the results get at most {shift.median:.1f} times as much or as little attention as today; the one "
         f"that rises most gets {shift.growth:.1f} times as much, the one that falls most 1/{shift.fall:.1f}."
@@ -269,7 +280,8 @@ def _risk(shift: ExposureShift, losing: Losing | None) -> str:
     if losing is not None and losing.of:
         said += (
             f" By the same estimate, {losing.queries:,} of {losing.of:,} queries, with {losing.pages:.0%} of the "
-            "pages, would get fewer clicks; for a single query that is a guess."
+            f"pages, would get {'less' if counted == 'value' else 'fewer'} {counted}; for a single query that is a "
+            "guess."
         )
     return said
 
@@ -281,4 +293,5 @@ def _gain_numbers(gain: ExpectedGain) -> dict[str, Any]:
         "reason": gain.reason,
         "clicks": gain.clicks,
         "effective_clicks": gain.effective_clicks,
+        "value_of": gain.value_of or "clicks",
     }

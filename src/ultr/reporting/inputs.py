@@ -12,6 +12,7 @@ from ultr.arrays import Doubles, Integers, Strings
 from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
 from ultr.data.judged import JudgedLists
+from ultr.data.signal import CLICK
 from ultr.diagnosis import Diagnosis, diagnose
 from ultr.evaluation import (
     Assumption,
@@ -142,6 +143,13 @@ class ReportInputs:
         """A comparison that says how the subject does against the lists as shown; None without a log."""
         return self.comparison or self._compared(self.subject.ranker, f"{self.subject.name} again")
 
+    @cached_property
+    def value(self) -> dict[str, float] | None:
+        """The value that the subject ranks by, if the log has its signals; None for clicks."""
+        weights = self.subject.ranker.options.get("value")
+        known = set() if self.log is None else {CLICK, *(signal.name for signal in self.log.signals)}
+        return dict(weights) if weights and known.issuperset(weights) else None
+
     def _compared(self, ranker: Ranker, name: str) -> Comparison | None:
         if self.log is None or self.unseen is None or self.subject not in self.click_models:
             return None
@@ -152,6 +160,7 @@ class ReportInputs:
             self.log,
             unseen=self.unseen,
             names=(name, self.subject.name),
+            value=self.value,
             assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
         )
 

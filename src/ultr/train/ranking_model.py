@@ -51,11 +51,12 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
 
     @property
     def ranking(self) -> Objective:
-        """The objective that makes the scores: the method's own, or that of the value where one is learned.
+        """The objective that makes the scores: the method's own, or that of the value where one is learned beside it.
 
         Where a model knows the logged order, the scores are bounded by it.
         """
-        free = ByValue() if VALUE in self.models else self.objective
+        beside = VALUE in self.models and VALUE not in self.objective.ranks_with
+        free = ByValue() if beside else self.objective
         return Bounded(free, self.factor) if LOGGED in self.models else free
 
     def score(self, documents: Documents, mask: Tensor) -> Tensor:

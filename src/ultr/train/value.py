@@ -19,6 +19,22 @@ class ByValue(ScalarObjective):
     ranks_with = (VALUE,)
 
 
+class Valued(ByValue):
+    """An objective of clicks whose documents are ranked by the model of their value."""
+
+    def __init__(self, clicks: Objective) -> None:
+        super().__init__()
+        self.clicks, self.clicks_with = clicks, clicks.clicks_with
+
+    def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """Those of the clicks, [lists, width]."""
+        return self.clicks.click_logits(r, batch)
+
+    def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
+        """Those of the clicks, [lists, width]."""
+        return self.clicks.neutral_logits(r, batch)
+
+
 def value_stage(objective: Objective, steps: int) -> Stage:
     """The stage that learns the value, after those that have learned from clicks; their parameters are fixed.
 

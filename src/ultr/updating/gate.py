@@ -35,7 +35,7 @@ class PromotionGate:
             return Decision(promote=False, reason=f"the doctor finds {names} bad: {' '.join(found.troubles.values())}")
         if found.gain is None:
             return Decision(promote=False, reason=f"the gain cannot be measured: {found.why}")
-        gain = f"the gain in clicks is {found.gain.mean:+.1%}, {found.interval}"
+        gain = f"the gain in {found.counted} is {found.gain.mean:+.1%}, {found.interval}"
         if not found.gain.low >= -self.tolerance:
             return Decision(promote=False, reason=f"{gain}, and a loss of {self.tolerance:.1%} is tolerated at most")
         if not found.shift.median <= self.largest_shift:

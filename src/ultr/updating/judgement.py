@@ -35,7 +35,7 @@ class Judgement:
     """All that the gate goes by."""
 
     gain: Interval | None
-    """Gain in clicks of the new ranker over the served one, as a share of the served one's; None: not measured."""
+    """Gain of the new ranker over the served one, as a share of the served one's; None: not measured."""
     why: str
     """The answer of the comparison, or the reason why there is none."""
     shift: ExposureShift
@@ -44,6 +44,8 @@ class Judgement:
     """Bad findings of the doctor by name, with their answers."""
     compared_on: str = ""
     remarks: tuple[str, ...] = ()
+    counted: str = "clicks"
+    """What the gain is in."""
 
     @property
     def interval(self) -> str:
@@ -81,8 +83,9 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
     """Measure a new ranker beside the one that is served.
 
     `reserved` holds the clicks on queries that are kept from training, `swaps` is the log that it is a part of, whose
-    swaps tell the position bias.
+    swaps tell the position bias. A ranker by value is measured by that value, others by clicks.
     """
+    value = new.options.get("value")
     before, after = (_Recoded(each, reserved.categories) for each in (served, new))
     shift = shift_from_log(after, reserved, base=before)
     try:
@@ -95,6 +98,7 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
             names=(SERVED, NEW),
             assumption=NOT_TESTED,
             unseen=unseen,
+            value=value,
             level=LEVEL,
             seed=seed,
         )
@@ -106,7 +110,7 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
         worth = found.values[SERVED].interval().mean
         if worth > 0:
             gain = Interval(lead.mean / worth, lead.low / worth, lead.high / worth)
-    return Judgement(gain, why, shift, compared_on=unseen.name, remarks=tuple(unseen.remarks))
+    return Judgement(gain, why, shift, compared_on=unseen.name, remarks=tuple(unseen.remarks), counted=found.counted)
 
 
 def troubles(diagnosis: Diagnosis) -> dict[str, str]:

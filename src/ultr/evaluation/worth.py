@@ -1,0 +1,38 @@
+"""The value of what users did with documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Integers
+from ultr.data.click_log import ClickLog
+from ultr.data.signal import CLICK
+from ultr.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """The value of what users did with candidates, by weights of the signals of a log."""
+
+    totals: Doubles
+    """[candidates], the sum of weights."""
+    squares: Doubles
+    """[candidates], the sum of their squares, which says how many actions of equal weight would be as sure."""
+
+    @classmethod
+    def of_rows(cls, log: ClickLog, value: Mapping[str, float]) -> Worth:
+        """The same for each shown document of a log."""
+        known = [CLICK, *(signal.name for signal in log.signals)]
+        for name in value:
+            if name not in known:
+                raise DataError(f"the log has no signal {name!r} to compare by; its signals are {', '.join(known)}")
+        amounts = [(weight, log.signal(name).astype(np.float64)) for name, weight in value.items()]
+        totals, squares = (sum(weight**power * amount for weight, amount in amounts) for power in (1, 2))
+        return cls(np.asarray(totals), np.asarray(squares))
+
+    def some(self, candidates: Integers) -> Worth:
+        """The value of some of the candidates."""
+        return Worth(self.totals[candidates], self.squares[candidates])
