@@ -46,7 +46,7 @@ def test_quiet_commands_say_nothing_but_what_is_wrong(log: Path, tmp_path: Path)
         ["train", "click", "--log", log, *TINY, "--out", tmp_path / "model"],
         ["export", tmp_path / "model", "--to", "onnx", "--out", tmp_path / "model.onnx"],
         ["doctor", log, "--html", tmp_path / "doctor.html", "--samples", 5],
-        ["reproduce", "click-matrix", "--quick", "--out", tmp_path / "reproductions"],
+        ["reproduce", "click-matrix", "--out", tmp_path / "reproductions"],
     ):
         said = ultr(*command, "--quiet")
         assert (said.stdout, said.stderr) == ("", "")

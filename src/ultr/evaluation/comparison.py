@@ -29,7 +29,7 @@ from ultr.evaluation.placement import AsShown, Ranking
 from ultr.evaluation.raw_clicks import beside_raw_clicks
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
-from ultr.evaluation.worth import Worth
+from ultr.evaluation.worth import Worth, check_signals
 from ultr.methods.value_option import as_sum, check_weights
 from ultr.metrics.intervals import Interval
 from ultr.pages import Page, Section, Table, Verdict, notebook, sentences
@@ -274,6 +274,7 @@ def compare(
     checks.one_of("utility", utility, UTILITIES)
     if value is not None:
         check_weights(value)
+        check_signals(log, value)
     if swaps is not None and not np.array_equal(swaps.query_ids, log.query_ids):
         raise DataError("swaps must come from a log with the query ids of the log that rankers are compared on")
     if names[0] == names[1]:

@@ -25,10 +25,6 @@ class Worth:
     @classmethod
     def of_rows(cls, log: ClickLog, value: Mapping[str, float]) -> Worth:
         """The same for each shown document of a log."""
-        known = [CLICK, *(signal.name for signal in log.signals)]
-        for name in value:
-            if name not in known:
-                raise DataError(f"the log has no signal {name!r} to compare by; its signals are {', '.join(known)}")
         amounts = [(weight, log.signal(name).astype(np.float64)) for name, weight in value.items()]
         totals, squares = (sum(weight**power * amount for weight, amount in amounts) for power in (1, 2))
         return cls(np.asarray(totals), np.asarray(squares))
@@ -36,3 +32,11 @@ class Worth:
     def some(self, candidates: Integers) -> Worth:
         """The value of some of the candidates."""
         return Worth(self.totals[candidates], self.squares[candidates])
+
+
+def check_signals(log: ClickLog, value: Mapping[str, float]) -> None:
+    """Raise a `DataError` for a log without the signals of a value."""
+    known = [CLICK, *(signal.name for signal in log.signals)]
+    for name in value:
+        if name not in known:
+            raise DataError(f"the log has no signal {name!r} to compare by; its signals are {', '.join(known)}")

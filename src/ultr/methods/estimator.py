@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 
 from ultr import checks
-from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
@@ -23,13 +22,13 @@ from ultr.data.missing_values import by_name, in_words
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
 from ultr.data.shown_rows import data_of
-from ultr.errors import DataError, NotFittedError, OptionError, UltrWarning
+from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.methods.averaged import averaged_model, learn_averaged
 from ultr.methods.configured import Configured
 from ultr.methods.factors import Factor, factors_of, warn_of_others
+from ultr.methods.fitted import Fitted
 from ultr.methods.known_levels import check_factors, known_levels
 from ultr.methods.model_file import weights_digest
-from ultr.methods.origin import Origin
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
 from ultr.methods.value_option import NO_VALUE, check_signals, check_weights
@@ -51,7 +50,7 @@ from ultr.train.value import VALUE, value_stage
 
 
 @dataclass(kw_only=True, eq=False)
-class Estimator(Configured, ABC, Generic[ObjectiveT]):
+class Estimator(Configured, Fitted[ObjectiveT], ABC):
     """Options of a method; `fit` learns a ranker and keeps it as `ranker_`.
 
     A method is one file with an objective (its bias parameters and what it minimises) and a subclass of this: its
@@ -289,49 +288,6 @@ class Estimator(Configured, ABC, Generic[ObjectiveT]):
         """The stages of the method, and that of the value if there is one."""
         stages = self.stages(objective, lists, steps)
         return stages if self.value is None else [*stages, *self.value_stages(objective, lists, steps)]
-
-    def score(self, features: object, offsets: Integers | None = None, *, ids: Collection[str] = ()) -> Floats:
-        """Scores of candidates by the fitted ranker; see `Ranker.score`."""
-        return self.ranker_.score(features, offsets, ids=ids)
-
-    def predict(self, features: object, *, qid: object = None, group: object = None) -> Floats:
-        """The same by the query of each row, as XGBoost and LightGBM call it; see `Ranker.predict`."""
-        return self.ranker_.predict(features, qid=qid, group=group)
-
-    def click_shares(self, log: ClickLog) -> Doubles:
-        """Predicted shares of clicks by the fitted ranker; see `Ranker.click_shares`."""
-        return self.ranker_.click_shares(log)
-
-    def click_probabilities(self, log: ClickLog) -> Doubles:
-        """Predicted click probabilities by the fitted ranker; see `Ranker.click_probabilities`."""
-        return self.ranker_.click_probabilities(log)
-
-    def predict_clicks(self, log: ClickLog) -> tuple[Doubles, Doubles]:
-        """Predicted shares and probabilities of clicks by the fitted ranker; see `Ranker.predict_clicks`."""
-        return self.ranker_.predict_clicks(log)
-
-    def click_ratios(self, log: ClickLog, factor: str) -> Doubles:
-        """Predicted ratios of clicks by the fitted ranker; see `Ranker.click_ratios`."""
-        return self.ranker_.click_ratios(log, factor)
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, origin: Origin | None = None) -> None:
-        """Write the fitted ranker as a folder; see `Ranker.save`."""
-        self.ranker_.save(folder, overwrite=overwrite, origin=origin)
-
-    @property
-    def feature_names_(self) -> tuple[str, ...]:
-        """The features of the fitted ranker."""
-        return self.ranker_.feature_names
-
-    @property
-    def history_(self) -> list[Any]:
-        """The learning curve of the fitted ranker."""
-        return list(self.ranker_.history)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "ranker_":
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def check_data(self, data: ClickLog | JudgedLists, validation: ClickLog | JudgedLists | None) -> None:
         """Raise an `OptionError` or a `DataError` for data that the method cannot learn from."""
