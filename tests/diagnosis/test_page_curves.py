@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 
 import numpy as np
 import pytest
 
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis import Verdict
+from ultr.diagnosis import Verdict, diagnose
 from ultr.diagnosis.curves_by_page import NAME, CurvesByPage, LevelCurve, PageCurves
+from ultr.diagnosis.position_bias import PositionBias
 from ultr.metrics.query_bootstrap import QueryBootstrap
 from ultr.seeding import generator
 
@@ -85,6 +87,41 @@ def test_lists_without_documents_count_for_no_device() -> None:
         ("desk", pytest.approx(1 / 3)),
     ]
     assert CurvesByPage.of(with_empty, samples=2) is not None
+    assert CurvesByPage.of(log_of([*pages, *empty]), samples=2) is not None
+
+
+def test_the_device_of_a_last_page_with_one_document_is_its_own() -> None:
+    last: list[Page] = [(1, "phone", [0], 1_000, DESK)]
+    found = of(log_of([*turned(0, "desk", 1_000, DESK), *last]), samples=2)
+    assert [(curve.level, curve.share) for curve in found.curves] == [("desk", 0.75), ("phone", 0.25)]
+
+
+def test_a_link_needs_clicks_at_both_of_its_ends() -> None:
+    """The documents of the second query moved too, but nobody clicked below the first position."""
+    pages = [*turned(0, "desk", 1_000, DESK), *turned(1, "desk", 1_000, (1.0, 0.0, 0.0))]
+    (desk,) = of(log_of(pages), samples=50).curves
+    drawing = QueryBootstrap.draw(2, samples=50, random=generator(0, NAME))
+    without = drawing.times[:, drawing.groups[0]] == 0
+    assert 0 < without.sum() < 50
+    assert np.isnan(desk.draws).all(axis=1).tolist() == without.tolist()
+    (alone,) = of(log_of(pages[3:]), samples=2).curves
+    assert not alone.known.any()
+
+
+def test_one_click_at_either_end_is_a_link() -> None:
+    """Two pages of each order, the first document clicked once at either place: half a click of weight 1."""
+    log = ClickLog.of(
+        features=np.zeros((2, 1)),
+        documents=[0, 1, 1, 0, 0, 1],
+        offsets=[0, 2, 4, 6],
+        clicks=[1, 0, 0, 1, 1, 0],
+        impressions=[2, 2, 2],
+        queries=["a", "a", "b"],
+        device=["desk"] * 4 + ["phone"] * 2,
+    )
+    (desk,) = of(log.select(np.arange(2)), samples=3).curves
+    np.testing.assert_allclose(desk.values, [1.0, 1.0])
+    np.testing.assert_allclose(desk.draws, np.ones((3, 2)))
 
 
 def test_resamples_without_the_only_query_that_moved_have_no_curve() -> None:
@@ -156,6 +193,7 @@ NONE = (np.nan, np.nan, np.nan)
         ([(1, 0.5, 0.2), NONE, (1, np.nan, 0.2)], [True, False, True]),
         ([(1, 0.5, 0.2), NONE], [False, False, False]),
         ([(1, 0.5, 0.2), (1, np.nan, np.nan)], [False, False, False]),
+        ([(1, 0.5, np.nan), (1, np.nan, 0.2)], [True, False, False]),  # one position alone is no curve
     ],
 )
 def test_positions_are_common_if_every_value_that_has_a_curve_knows_them(
@@ -163,7 +201,7 @@ def test_positions_are_common_if_every_value_that_has_a_curve_knows_them(
 ) -> None:
     found = curves(*(level(str(number), values) for number, values in enumerate(levels)))
     assert found.common.tolist() == common
-    told = [str(number) for number, values in enumerate(levels) if any(common) and np.isfinite(values[1:]).any()]
+    told = [str(number) for number, values in enumerate(levels) if sum(common) > 1 and np.isfinite(values[1:]).any()]
     assert list(found.depths()) == told
 
 
@@ -259,6 +297,12 @@ def test_the_gravest_factor_decides(pages: list[str], verdict: Verdict, differin
             "pages err on each.",
         }[verdict]
     )
+
+
+def test_by_default_intervals_rest_on_200_resamples_and_p_values_on_199_draws() -> None:
+    for made in (PageCurves.of, CurvesByPage.of, PositionBias.of, diagnose):
+        assert signature(made).parameters["samples"].default == 200
+    assert signature(diagnose).parameters["draws"].default == 199
 
 
 def test_tables_and_numbers_have_every_curve_and_drawings_those_that_are_known() -> None:

@@ -183,6 +183,12 @@ def test_positions_that_nothing_links_need_no_note_on_other_factors() -> None:
     assert exploration_plan(_linkage(apart, together=apart, dimension=0), pages=9).note == ""
 
 
+def test_a_log_of_one_page_needs_as_many_pages_as_its_clicks_say() -> None:
+    """One click on one page counts as 1.5 of 2, none as 0.5 of 2."""
+    plan = plan_of(log_of(("uv", 1, [1, 0])))
+    assert plan.pages == math.ceil(100 / (1.5 / 2 + 0.5 / 2) / 0.05)
+
+
 def test_one_position_has_nothing_to_be_exchanged_with() -> None:
     plan = exploration_plan(_linkage(_graph([0], []), dimension=0), pages=9)
     assert plan == ExplorationPlan(note="the log has one position only, so that there are no two to exchange")

@@ -152,9 +152,9 @@ def with_exploration(found: PositionBias, explored: int, left_out: int) -> Posit
             "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
         ),
         (
-            bias(*(Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "no swaps; log some") for name in CURVE_ESTIMATORS)),
+            bias(*(Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, f"no {name}; log some") for name in CURVE_ESTIMATORS)),
             Verdict.UNKNOWN,
-            "No estimator can tell: no swaps.",
+            "No estimator can tell: no all-pairs.",
             "Log some swaps, at best of adjacent positions, or bring propensities of your own.",
         ),
         (

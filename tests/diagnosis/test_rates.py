@@ -104,10 +104,15 @@ def _effect(clicks: list[int], impressions: int) -> float:
     return between / (rate * (1 - rate) * impressions * count)
 
 
-@pytest.mark.parametrize("clicks", [[10, 30], [2, 30], [5, 10, 40]])
-def test_lists_that_differ_widen_the_interval_as_if_there_were_fewer_impressions(clicks: list[int]) -> None:
-    found = click_rates(log_of(clicks, queries=list(range(len(clicks)))), np.zeros(len(clicks), dtype=np.int64))
-    effect, shown = _effect(clicks, 100), 100.0 * len(clicks)
+@pytest.mark.parametrize(
+    ("clicks", "impressions"), [([10, 30], 100), ([2, 30], 100), ([5, 10, 40], 100), ([2, 0], 2), ([1, 0, 0], 1)]
+)
+def test_lists_that_differ_widen_the_interval_as_if_there_were_fewer_impressions(
+    clicks: list[int], impressions: int
+) -> None:
+    log = log_of(clicks, queries=list(range(len(clicks))), impressions=impressions)
+    found = click_rates(log, np.zeros(len(clicks), dtype=np.int64))
+    effect, shown = _effect(clicks, impressions), float(impressions * len(clicks))
     assert effect > 1
     low, high = wilson(np.array([sum(clicks) / shown]), np.array([shown / effect]))
     assert (found.low[0], found.high[0]) == pytest.approx((low[0], high[0]))
@@ -127,7 +132,7 @@ def test_one_list_has_the_interval_of_its_impressions() -> None:
 
 def test_wilsons_interval_holds_the_rates_whose_distance_is_less_than_1_96_errors() -> None:
     """The ends p solve (r - p)^2 = z^2 p (1 - p) / n."""
-    rate, n = np.array([0.0, 0.02, 0.5, 1.0]), np.array([40.0, 100.0, 1_000.0, 7.0])
+    rate, n = np.array([0.0, 0.02, 0.5, 1.0, 0.5]), np.array([40.0, 100.0, 1_000.0, 7.0, 0.5])
     for end in wilson(rate, n):
         np.testing.assert_allclose((rate - end) ** 2, 1.959964**2 * end * (1 - end) / n, atol=1e-12)
     low, high = wilson(np.array([0.0, 1.0]), np.array([3.0, 3.0]))

@@ -105,7 +105,7 @@ def _small(**change: Any) -> ClickLog:
         "features": [[1.0], [np.nan], [2.0], [3.0]],
         "documents": [0, 0, 1],
         "offsets": [0, 1, 3, 3],
-        "clicks": [1, 0, 1],
+        "clicks": [1, 1, 1],
         "impressions": [1, 2, 3],
         "queries": ["a", "b", "b"],
     }
@@ -115,11 +115,11 @@ def _small(**change: Any) -> ClickLog:
 def test_pages_without_documents_are_pages_but_no_short_ones() -> None:
     volume = Volume.of(_small())
     assert (volume.pages, volume.lists, volume.queries, volume.documents, volume.shown) == (6, 3, 2, 2, 5)
-    assert (volume.clicks, volume.features, volume.features_with_gaps) == (2, 1, 1)
+    assert (volume.clicks, volume.features, volume.features_with_gaps) == (3, 1, 1)
     assert volume.heaviest_query == 5 / 6
     assert (volume.shortest, volume.longest, volume.longest_share) == (0, 2, 2 / 6)
-    # One page has one document, with a click; where others stand below, position 1 has none on two.
-    assert (volume.short_pages, volume.short_end_rate, volume.short_end_expected) == (1, 1.0, 0.0)
+    # One page has one document, with a click; where others stand below, position 1 has one on two pages.
+    assert (volume.short_pages, volume.short_end_rate, volume.short_end_expected) == (1, 1.0, 0.5)
 
 
 def test_one_page_is_the_whole_of_its_log() -> None:
