@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,24 @@ def test_bounds_are_grey_and_green_and_the_others_go_through_the_palette() -> No
     assert [found[str(number)] for number in range(5)] == [BLUE, ORANGE, PURPLE, RED, BLUE]
     assert (found["raw"], found["labels"]) == (GREY, GREEN)
     assert len(found) == 7
+
+
+def test_a_model_goes_by_the_name_of_its_folder_unless_it_is_given_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules[Model.__module__]
+    monkeypatch.setattr(module, "load_manifest", lambda path: f"manifest of {path.name}")
+    monkeypatch.setattr(module, "load", lambda path: f"ranker of {path.name}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    found = Model.load("run")
+    assert (found.name, found.folder, found.manifest, found.ranker) == (
+        "run",
+        Path("run"),
+        "manifest of run",
+        "ranker of run",
+    )
+    assert Model.load(tmp_path / "run" / ".." / "run", name="mine").name == "mine"
 
 
 def test_the_models_of_a_folder_come_from_raw_clicks_to_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
