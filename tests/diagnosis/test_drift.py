@@ -208,6 +208,8 @@ def test_queries_repeat_if_there_are_more_pages_than_queries(shown: int, repeat:
     drift = Drift.of(_days([1, 1, 1, 1, shown], [1, 0, 1, 0, 1]))
     assert drift is not None
     assert drift.queries_repeat is repeat
+    # One click on one page is as much as one click on two after one on two.
+    assert drift.ratio.mean == pytest.approx(1.0)
 
 
 def _two_positions(early: list[list[int]], late: list[list[int]]) -> ClickLog:

@@ -94,6 +94,7 @@ def test_the_device_of_a_last_page_with_one_document_is_its_own() -> None:
     last: list[Page] = [(1, "phone", [0], 1_000, DESK)]
     found = of(log_of([*turned(0, "desk", 1_000, DESK), *last]), samples=2)
     assert [(curve.level, curve.share) for curve in found.curves] == [("desk", 0.75), ("phone", 0.25)]
+    assert CurvesByPage.of(log_of([*turned(0, "desk", 1_000, DESK), *last]), samples=2) is not None
 
 
 def test_a_link_needs_clicks_at_both_of_its_ends() -> None:
@@ -194,6 +195,7 @@ NONE = (np.nan, np.nan, np.nan)
         ([(1, 0.5, 0.2), NONE], [False, False, False]),
         ([(1, 0.5, 0.2), (1, np.nan, np.nan)], [False, False, False]),
         ([(1, 0.5, np.nan), (1, np.nan, 0.2)], [True, False, False]),  # one position alone is no curve
+        ([(1, 0.5, 0.2), (1, 0.5, 0.2), (1, np.nan, np.nan)], [True, True, True]),
     ],
 )
 def test_positions_are_common_if_every_value_that_has_a_curve_knows_them(
@@ -259,6 +261,19 @@ def test_sentences_on_each_value(others: list[LevelCurve], verdict: Verdict, sai
     assert curves(level("desk", (1, 0.5)), *others).judged() == (verdict, said)
 
 
+def test_only_positions_that_both_have_are_counted() -> None:
+    (said,) = curves(level("desk", (1, 0.5, 0.2)), level("phone", (1, 0.2, np.nan))).judged()[1]
+    assert "1.2 against 1.5 down to position 2 for each time" in said
+
+
+@pytest.mark.parametrize(("lowest", "told"), [(1.0, False), (1.125, True)])
+def test_ends_of_an_interval_are_less_than_three_times_apart_where_it_is_told(lowest: float, told: bool) -> None:  # noqa: FBT001
+    """Half of the draws see the lowest number of positions and half of them three, over two on desks."""
+    draws = np.repeat([[1.0, lowest - 1], [1.0, 2.0]], 50, axis=0)
+    phone = LevelCurve("phone", 0.5, np.array([1.0, 1.0]), draws)
+    assert ("phone" in curves(level("desk", (1, 1)), phone).ratios()) is told
+
+
 @pytest.mark.parametrize(("failed", "told"), [(10, True), (11, False)])
 def test_a_tenth_of_the_draws_may_fail_and_a_curve_has_a_band_then(failed: int, told: bool) -> None:  # noqa: FBT001
     phone = level("phone", (1, 0.2), failed=failed)
@@ -320,3 +335,6 @@ def test_tables_and_numbers_have_every_curve_and_drawings_those_that_are_known()
     assert numbers["ratios"]["phone"]["mean"] == pytest.approx(1.25 / 1.5)
     (drawing,) = section.drawings().values()
     assert drawing.description == "bias over the first by position. desk: 1.00 0.50; phone: 1.00 0.25"
+    alone = curves(level("desk", (1, 0.5)), level("watch", (1, np.nan)))
+    (drawing,) = CurvesByPage((alone,)).section().drawings().values()
+    assert drawing.description == "bias over the first by position. desk: 1.00 0.50"

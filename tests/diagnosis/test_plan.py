@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +134,14 @@ def test_across_a_weak_link_the_nearest_pair_with_the_most_clicks_is_exchanged()
         Link(0, 4, 9, 200.0, 500, bridge=True),
         Link(2, 3, 9, 300.0, 500, bridge=True),
     ]
-    for shown, pair in (([9, 5, 5, 9, 9], (4, 5)), ([9, 9, 9, 9, 5], (2, 3))):
+    for shown, rates, pair in (
+        ([9, 5, 5, 9, 9], [8] * 5, (4, 5)),
+        ([9, 9, 9, 9, 5], [8] * 5, (2, 3)),
+        ([9, 9, 4, 5, 5], [8] * 5, (4, 5)),  # the fewer clicks of the two decide
+        ([8, 8, 8, 5, 5], [8, 2, 2, 8, 8], (4, 5)),  # clicks and not impressions
+    ):
         graph = _graph([0] * 5, links, shown=[1_000.0 * each for each in shown])
+        graph = replace(graph, click_rates=np.array(rates) / 32)
         (found,) = exploration_plan(_linkage(graph), pages=10_000).pairs
         assert (found.first, found.second) == pair
 

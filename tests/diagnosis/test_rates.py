@@ -128,6 +128,16 @@ def test_one_list_has_the_interval_of_its_impressions() -> None:
     found = click_rates(log_of([20, 90], queries=[0, 1]), np.array([0, 1]))
     low, high = wilson(np.array([0.2, 0.9]), np.array([100.0, 100.0]))
     np.testing.assert_allclose([found.low, found.high], [low, high])
+    once = click_rates(log_of([1], queries=[0], impressions=1), np.array([0]))
+    np.testing.assert_allclose([once.low, once.high], wilson(np.array([1.0]), np.array([1.0])))
+
+
+def test_cells_have_the_interval_that_they_have_alone() -> None:
+    clicks, cells = [10, 40, 5, 30, 60, 25], np.array([0, 1, 2, 0, 1, 2])
+    found = click_rates(log_of(clicks, queries=list(range(6))), cells)
+    for cell in range(3):
+        alone = click_rates(log_of([clicks[cell], clicks[cell + 3]], queries=[0, 1]), np.array([0, 0]))
+        assert (found.low[cell], found.high[cell]) == pytest.approx((alone.low[0], alone.high[0]))
 
 
 def test_wilsons_interval_holds_the_rates_whose_distance_is_less_than_1_96_errors() -> None:
