@@ -43,8 +43,8 @@ def places(count: int) -> list[str]:
 def sets(values: int, *seen: tuple[str, int, int]) -> ValueSets:
     """Sets such as "124" of positions, with so many documents and clicks."""
     rows = [[str(place) in under for place in range(1, values + 1)] for under, _, _ in seen]
-    counts = [np.array([each[column] for each in seen], dtype=np.int64) for column in (1, 2)]
-    return ValueSets(np.array(rows, dtype=np.bool_).reshape(-1, values), *counts)
+    documents, clicks = (np.array([each[column] for each in seen], dtype=np.int64) for column in (1, 2))
+    return ValueSets(np.array(rows, dtype=np.bool_).reshape(-1, values), documents, clicks)
 
 
 def linkage(whole: BiasGraph, seen: ValueSets, *, features: bool = True, **other: Any) -> Linkage:

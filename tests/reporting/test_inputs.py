@@ -10,6 +10,7 @@ import pytest
 from tests.reporting.fakes import FACTORS, LOG, model
 
 from ultr.data.judged import JudgedLists
+from ultr.evaluation import Assumption
 from ultr.reporting import inputs as module
 from ultr.reporting.inputs import ReportInputs
 
@@ -79,8 +80,8 @@ def test_the_doctor_is_asked_with_the_scores_of_the_subject(monkeypatch: pytest.
         return "a diagnosis"
 
     monkeypatch.setattr(module, "diagnose", fake)
-    found = ReportInputs((NEW,), log=LOG, log_name="my log")
-    assert found.diagnosis == "a diagnosis"  # type: ignore[comparison-overlap]
+    found: Any = ReportInputs((NEW,), log=LOG, log_name="my log")
+    assert found.diagnosis == "a diagnosis"
     assert (asked["log"], asked["source"], asked["samples"], asked["draws"]) == (LOG, "my log", 50, 99)
     assert asked["scores"].tolist() == [4, 3, 2, 1]
 
@@ -94,7 +95,7 @@ def test_the_subject_is_compared_with_its_rival_and_alone_with_itself(monkeypatc
 
     monkeypatch.setattr(module, "compare", fake)
     monkeypatch.setattr(module, "unseen_part", lambda rankers, log: ("unseen", list(rankers)))
-    monkeypatch.setattr(module.Assumption, "of_test", lambda test: f"tested {test}")
+    monkeypatch.setattr(Assumption, "of_test", lambda test: f"tested {test}")
 
     def with_diagnosis(inputs: ReportInputs, found: Any) -> ReportInputs:
         vars(inputs)["diagnosis"] = found

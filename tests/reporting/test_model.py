@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.reporting.fakes import FACTORS, model
@@ -42,7 +43,7 @@ def test_a_model_goes_by_the_name_of_its_folder_unless_it_is_given_one(
     monkeypatch.setattr(module, "load", lambda path: f"ranker of {path.name}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run").mkdir()
-    found = Model.load("run")
+    found: Any = Model.load("run")
     assert (found.name, found.folder, found.manifest, found.ranker) == (
         "run",
         Path("run"),

@@ -10,7 +10,7 @@ import pytest
 from tests.reporting.fakes import FACTORS, LOG, model
 
 from ultr.data.judged import JudgedLists
-from ultr.evaluation import Evaluation, UnseenPart
+from ultr.evaluation import Evaluation, QueryLikelihoods, UnseenPart
 from ultr.metrics import Interval
 from ultr.reporting import quality as module
 from ultr.reporting.inputs import ReportInputs
@@ -88,7 +88,7 @@ def _by_clicks(monkeypatch: pytest.MonkeyPatch, comparison: Any) -> Any:
         module, "click_fit", lambda ranker, log, unseen: SimpleNamespace(log_likelihood=-0.25, perplexity=1.5)
     )
     totals = SimpleNamespace(list_totals="totals", clicks="clicks")
-    monkeypatch.setattr(module.QueryLikelihoods, "of", lambda ranker, log: totals)
+    monkeypatch.setattr(QueryLikelihoods, "of", lambda ranker, log: totals)
     monkeypatch.setattr(module, "bootstrap_ratio", lambda totals, clicks: Interval(-1.5, -1.75, -1.25))
     inputs = _inputs("dla", "click", judged=None, log=LOG)
     vars(inputs).update(unseen=UNSEEN, comparison=comparison)
