@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
+from tests.diagnosis.graphs import graph, places, sets
 
-from ultr.bias.identifiability import BiasGraph, Link
+from ultr.bias.identifiability import BiasGraph
 from ultr.bias.value_sets import ValueSets
-from ultr.data.click_log import ClickLog
 from ultr.diagnosis import Verdict
 from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.supported_dimension import SupportedDimension
 
 GOOD, CAREFUL, BAD = Verdict.GOOD, Verdict.CAREFUL, Verdict.BAD
 BELIEF = "nly the model's belief that documents with similar features are alike tells"
-
-
-def graph(*links: tuple[int, int, int, int], names: Sequence[str], impressions: Sequence[float] = ()) -> BiasGraph:
-    """Values with links of (first, second, documents, clicks), from the weakest; positions from 1."""
-    count = len(names)
-    return BiasGraph(
-        names=tuple(names),
-        levels=np.arange(count)[:, None],
-        impressions=np.array(impressions or [1_000.0] * count),
-        click_rates=np.arange(count, 0, -1) / 1_024,
-        parts=np.zeros(count, dtype=np.int64),
-        links=tuple(
-            Link(first - 1, second - 1, documents, 1_000.0 * (number + 1), clicks, bridge=False)
-            for number, (first, second, documents, clicks) in enumerate(links)
-        ),
-    ).with_clicks(0)
-
-
-def places(count: int) -> list[str]:
-    return [f"position {place}" for place in range(1, count + 1)]
-
-
-def sets(values: int, *seen: tuple[str, int, int]) -> ValueSets:
-    """Sets such as "124" of positions, with so many documents and clicks."""
-    rows = [[str(place) in under for place in range(1, values + 1)] for under, _, _ in seen]
-    documents, clicks = (np.array([each[column] for each in seen], dtype=np.int64) for column in (1, 2))
-    return ValueSets(np.array(rows, dtype=np.bool_).reshape(-1, values), documents, clicks)
 
 
 def linkage(whole: BiasGraph, seen: ValueSets, *, features: bool = True, **other: Any) -> Linkage:
@@ -407,49 +378,3 @@ def test_the_drawing_counts_links_and_parts() -> None:
     assert drawing.description.endswith("2 links, 3 part(s)")
     (drawing,) = linkage(THREE, CHAIN).section().drawings().values()
     assert drawing.description.endswith("2 links, 1 part(s)")
-
-
-def _log(**change: Any) -> ClickLog:
-    """Two documents, each seen at both of two positions with 300 clicks."""
-    given: dict[str, Any] = {
-        "features": [[1.0], [2.0]],
-        "documents": [0, 1, 1, 0],
-        "offsets": [0, 2, 4],
-        "clicks": [200, 100, 200, 100],
-        "impressions": [1_000, 1_000],
-        "queries": ["a", "a"],
-    }
-    return ClickLog.of(**(given | change))
-
-
-@pytest.mark.parametrize(("columns", "features"), [(0, False), (1, True), (2, True)])
-def test_a_log_has_features_from_one_on(columns: int, features: bool) -> None:  # noqa: FBT001
-    found = Linkage.of(_log(features=np.eye(2)[:, :columns] if columns else np.zeros((2, 0))))
-    assert found.features is features
-    assert (found.alike, found.together, found.weakest) == (None, None, found.position.links[0])
-    assert found.weakest is not None
-    assert (found.weakest.documents, found.weakest.clicks) == (2, 600)
-
-
-def test_a_factor_with_one_value_is_no_factor() -> None:
-    assert Linkage.of(_log(device=["desk"] * 4)).together is None
-    both = Linkage.of(_log(device=["desk", "desk", "phone", "phone"]))
-    assert both.together is not None
-    assert len(both.whole.names) == 4
-
-
-@pytest.mark.parametrize(
-    ("features", "documents", "alike"),
-    [
-        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 2, 3], None),  # nothing links the two positions
-        ([[1.0], [2.0], [2.0], [1.0]], [0, 1, 2, 3], (4, 2)),  # equal features do
-        ([[1.0], [2.0], [2.0], [1.0]], [0, 1, 1, 0], None),  # documents do, although some features are equal
-        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 1, 0], None),
-        ([[1.0], [2.0], [1.0], [2.0]], [0, 1, 2, 3], None),  # equal features at the same positions
-    ],
-)
-def test_documents_with_the_same_features_are_named_only_where_they_alone_make_the_links(
-    features: list[list[float]], documents: list[int], alike: tuple[int, int] | None
-) -> None:
-    assert Linkage.of(_log(features=features, documents=documents)).alike == alike
-    assert Linkage.of(_log(features=np.zeros((4, 0)), documents=documents)).alike is None

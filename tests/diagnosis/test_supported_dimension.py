@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.diagnosis.test_linkage_verdicts import graph, places, sets
+from tests.diagnosis.graphs import graph, places, sets
 
 from ultr.bias.identifiability import BiasGraph
 from ultr.bias.value_sets import ValueSets
