@@ -130,6 +130,83 @@ def test_steps_are_the_gravest_first_and_commands_only_where_training_makes_sens
     assert [step.partition(":")[0] for step in found.steps] == commands
 
 
+TRAIN = "train: ultr train --dimension 3 --log 'my log' --out model"
+TREES = (
+    "trees: ultr train --dimension 3 --relevance trees --log 'my log' --out forest, if the engine takes trees or a "
+    "feature is a category; ultr compare model forest --log 'my log'"
+)
+COMPARE = "compare: ultr train inverse-propensity --log 'my log' --out other; ultr compare other model --log 'my log'"
+LET_USERS = "nothing in this log says whether debiasing helps or harms, so let users decide between the two"
+UNTIL = "until the above is mended, no debiased ranker can be trusted more than one by raw clicks"
+
+
+@pytest.mark.parametrize(
+    ("found", "steps"),
+    [
+        (diagnosis(), (TRAIN, TREES, COMPARE)),
+        (diagnosis({"drift": UNKNOWN}), ("drift: mend drift", TRAIN, TREES, COMPARE)),
+        (diagnosis(told=False), (TRAIN, TREES, f"keep: ultr train click --log 'my log' --out raw; {LET_USERS}")),
+        (
+            diagnosis(gaps=2, told=False),
+            (
+                "train: ultr train --dimension 3 --relevance trees --log 'my log' --out model (trees take the missing "
+                "values of 2 features as they are)",
+                f"keep: ultr train click --relevance trees --log 'my log' --out raw; {LET_USERS}",
+            ),
+        ),
+        (
+            diagnosis({"scalar": BAD}),
+            ("scalar: mend scalar", f"keep: ultr train click --log 'my log' --out raw; {UNTIL}"),
+        ),
+        (
+            diagnosis({"scalar": BAD}, gaps=1),
+            ("scalar: mend scalar", f"keep: ultr train click --relevance trees --log 'my log' --out raw; {UNTIL}"),
+        ),
+        (diagnosis({"volume": BAD}, gaps=1), ("volume: mend volume",)),
+        (diagnosis({"scalar": BAD}, features=0), ("scalar: mend scalar",)),
+    ],
+)
+def test_every_step_can_be_typed(found: Diagnosis, steps: tuple[str, ...]) -> None:
+    assert found.steps == steps
+
+
+def test_findings_come_in_the_order_of_the_questions_and_curves_by_page_before_the_gain() -> None:
+    assert [finding.name for finding in diagnosis().findings] == list(NAMES)
+    by_page = [finding.name for finding in diagnosis(differing=("device",)).findings]
+    assert by_page == [*NAMES[:-1], "position bias by page", "gain"]
+
+
+def test_findings_are_told_of_each_other() -> None:
+    """The dimension of the links and the factors whose curves differ go to the answer on one number a position."""
+    asked: dict[str, Any] = {}
+
+    def asks(name: str, part: Any) -> None:
+        found: Section = part.section()
+
+        def section(*given: Any, **named: Any) -> Section:
+            asked[name] = given, named
+            return found
+
+        part.section = section
+
+    made = diagnosis(rank=2, supported=4, differing=("device",), told=False)
+    for name in ("dimension", "linkage", "gain"):
+        asks(name, getattr(made, name))
+    assert made.findings
+    assert asked == {
+        "dimension": ((4,), {"differing": ["device"]}),
+        "linkage": ((2,), {}),
+        "gain": ((), {"told": False}),
+    }
+
+
+def test_a_page_is_named_after_the_log_and_can_be_made_again() -> None:
+    page = diagnosis().page()
+    assert (page.title, page.summary) == ("Examination of my log", diagnosis().headline)
+    assert page.footer.endswith(": ultr doctor 'my log'")
+    assert page.steps == diagnosis().steps
+
+
 @pytest.mark.parametrize(("gaps", "named"), [(0, None), (1, "a feature"), (2, "2 features")])
 def test_features_with_gaps_ask_for_trees(gaps: int, named: str | None) -> None:
     train, *_, last = diagnosis(gaps=gaps, told=False).steps

@@ -242,3 +242,49 @@ def test_a_larger_dimension_is_never_called_better(few: int, verdict: Verdict) -
     clicks[(log.positions == 5) & (log.documents == 0)] = few
     linkage = Linkage.of(replace(log, clicks=clicks))
     assert [linkage.section(wanted).verdict for wanted in (1, 2, 3)] == [verdict] * 3
+
+
+def _log(**change: Any) -> ClickLog:
+    """Two documents, each seen at both of two positions with 300 clicks."""
+    given: dict[str, Any] = {
+        "features": [[1.0], [2.0]],
+        "documents": [0, 1, 1, 0],
+        "offsets": [0, 2, 4],
+        "clicks": [200, 100, 200, 100],
+        "impressions": [1_000, 1_000],
+        "queries": ["a", "a"],
+    }
+    return ClickLog.of(**(given | change))
+
+
+@pytest.mark.parametrize(("columns", "features"), [(0, False), (1, True), (2, True)])
+def test_a_log_has_features_from_one_on(columns: int, features: bool) -> None:  # noqa: FBT001
+    found = Linkage.of(_log(features=np.eye(2)[:, :columns] if columns else np.zeros((2, 0))))
+    assert found.features is features
+    assert (found.alike, found.together, found.weakest) == (None, None, found.position.links[0])
+    assert found.weakest is not None
+    assert (found.weakest.documents, found.weakest.clicks) == (2, 600)
+
+
+def test_a_factor_with_one_value_is_no_factor() -> None:
+    assert Linkage.of(_log(device=["desk"] * 4)).together is None
+    both = Linkage.of(_log(device=["desk", "desk", "phone", "phone"]))
+    assert both.together is not None
+    assert len(both.whole.names) == 4
+
+
+@pytest.mark.parametrize(
+    ("features", "documents", "alike"),
+    [
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 2, 3], None),  # nothing links the two positions
+        ([[1.0], [2.0], [2.0], [1.0]], [0, 1, 2, 3], (4, 2)),  # equal features do
+        ([[1.0], [2.0], [2.0], [1.0]], [0, 1, 1, 0], None),  # documents do, although some features are equal
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 1, 0], None),
+        ([[1.0], [2.0], [1.0], [2.0]], [0, 1, 2, 3], None),  # equal features at the same positions
+    ],
+)
+def test_documents_with_the_same_features_are_named_only_where_they_alone_make_the_links(
+    features: list[list[float]], documents: list[int], alike: tuple[int, int] | None
+) -> None:
+    assert Linkage.of(_log(features=features, documents=documents)).alike == alike
+    assert Linkage.of(_log(features=np.zeros((4, 0)), documents=documents)).alike is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.diagnosis.logs import THETA, thorough
 
-from ultr.bias.curves import BiasCurves, Curve
+from ultr.bias.curves import CURVE_ESTIMATORS, BiasCurves, Curve
 from ultr.diagnosis import Verdict
 from ultr.diagnosis.position_bias import PositionBias
 
@@ -108,3 +108,128 @@ def test_an_estimator_that_is_alone_agrees_with_nobody() -> None:
     assert not found.told
     assert found.section().verdict is Verdict.CAREFUL
     assert "No other estimator can tell." in found.section().answer
+
+
+UNKNOWN = np.full(3, np.nan)
+
+
+def with_exploration(found: PositionBias, explored: int, left_out: int) -> PositionBias:
+    return replace(found, curves=replace(found.curves, explored=explored, left_out=left_out))
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "answer", "advice"),
+    [
+        (
+            all_of([1, 0.5, 0.2], click_rate=[1, 0.4, 0.25]),
+            Verdict.GOOD,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.25 of the first's. The estimators agree.",
+            "",
+        ),
+        (
+            with_exploration(all_of([1, 0.5, 0.2]), 1_234, 0),
+            Verdict.GOOD,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.20 of the first's. The curves by swaps rest on 1,234 placements by exploration, each weighted "
+            "by its logged probability. The estimators agree.",
+            "",
+        ),
+        (
+            with_exploration(all_of([1, 0.5, 0.2]), 0, 5_678),
+            Verdict.GOOD,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.20 of the first's. 5,678 placements by exploration are left out, since it is not known where "
+            "else the document could have stood: prepare the log with --base-position. The estimators agree.",
+            "",
+        ),
+        (
+            all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.20 of the first's. The estimators do not agree: at position 2, all-pairs says 0.50 and em 0.25, "
+            "so one number a position does not describe these clicks.",
+            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
+        ),
+        (
+            bias(*(Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, f"no {name}; log some") for name in CURVE_ESTIMATORS)),
+            Verdict.UNKNOWN,
+            "No estimator can tell: no all-pairs.",
+            "Log some swaps, at best of adjacent positions, or bring propensities of your own.",
+        ),
+        (
+            bias(*(Curve(name, np.array([1, 0.5, 0.2]), UNKNOWN, UNKNOWN, 0.8, None) for name in CURVE_ESTIMATORS)),
+            Verdict.UNKNOWN,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (without an interval); its click rate "
+            "is 0.20 of the first's. In 80% of the resamples swaps do not link all positions, so that hangs on a few "
+            "queries.",
+            "Log more swaps.",
+        ),
+        (
+            bias(*(curve(name, [1, 0.5, 0.2], spread=0.9) for name in CURVE_ESTIMATORS)),
+            Verdict.UNKNOWN,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.02-0.38); its click "
+            "rate is 0.20 of the first's. So wide an interval says next to nothing.",
+            "Log more swaps.",
+        ),
+    ],
+)
+def test_every_sentence_follows_the_curves(found: PositionBias, verdict: Verdict, answer: str, advice: str) -> None:
+    section = found.section()
+    assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
+
+
+def test_the_first_of_the_curves_that_tell_is_quoted() -> None:
+    names = ["all-pairs", "adjacent-chain", "pivot", "em"]
+    for number, name in enumerate(names):
+        failed = [Curve(each, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for each in names[:number]]
+        others = [curve(each, [1, 0.5, 0.2]) for each in ("click-rate", *names[number:])]
+        found = bias(*failed, *others)
+        assert found.best is not None
+        assert found.best.estimator == name
+        assert found.by_swaps is (number == 0)
+
+
+def test_the_table_has_a_row_for_each_position_and_a_column_for_each_curve_there_is() -> None:
+    bare = Curve("em", np.array([1, 0.5, 0.2]), UNKNOWN, UNKNOWN, 0.8, None)
+    failed = [Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for name in ("pivot", "adjacent-chain")]
+    found = bias(curve("click-rate", [1, 0.5, 0.25]), *failed, curve("all-pairs", [1, 0.5, 0.2]), bare).section()
+    (table,) = found.tables
+    assert table.folded
+    assert table.rows[2] == {
+        "position": "3",
+        "click-rate": "0.250\n.225-.275",
+        "all-pairs": "0.200\n.180-.220",
+        "em": "0.200",
+    }
+    assert [row["position"] for row in table.rows] == ["1", "2", "3"]
+    assert found.numbers["resampled"] == "100 queries"
+    assert found.numbers["placements_by_exploration"] == 0
+    assert found.numbers["curves"]["em"]["failed"] == 0.8
+    (drawing,) = found.drawings().values()
+    assert drawing.description == (
+        "bias over the first by position. click-rate: 1.00 0.50 0.25; all-pairs: 1.00 0.50 0.20; em: 1.00 0.50 0.20"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ((0.4, 0.36, 0.44), (0.5, 0.44, 0.56), False),  # intervals that touch
+        ((0.4, 0.36, 0.439), (0.55, 0.44, 0.66), True),
+        ((0.55, 0.44, 0.66), (0.4, 0.36, 0.439), True),
+        ((0.4, 0.399, 0.401), (0.5, 0.499, 0.501), False),  # a quarter is not more than a quarter
+        ((0.4, 0.399, 0.401), (0.501, 0.5, 0.502), True),
+        ((0.4, 0.0, 0.401), (0.8, 0.7, 0.9), False),  # reaches 0
+        ((0.4, 0.001, 0.401), (0.8, 0.7, 0.9), True),
+    ],
+)
+def test_two_estimators_differ_where_their_intervals_are_apart_by_more_than_a_quarter(
+    one: tuple[float, float, float], other: tuple[float, float, float], *, differ: bool
+) -> None:
+    def at_the_second(name: str, value: float, low: float, high: float) -> Curve:
+        return Curve(name, np.array([1, value, 0.2]), np.array([1, low, 0.1]), np.array([1, high, 0.3]), 0.0, None)
+
+    failed = [Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for name in ("pivot", "adjacent-chain")]
+    found = bias(*failed, at_the_second("all-pairs", *one), at_the_second("em", *other))
+    assert found.disagreement() == (("all-pairs", "em", 1) if differ else None)

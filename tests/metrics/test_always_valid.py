@@ -94,3 +94,34 @@ def test_means_are_ever_missed_as_seldom_as_promised() -> None:
 
 def test_a_mean_of_one_value_has_no_interval() -> None:
     assert math.isnan(mean_interval(1, 0.5, 0.0).low)
+
+
+@pytest.mark.parametrize(("count", "level"), [(2, 0.95), (800, 0.95), (1_000, 0.8), (10**6, 0.95)])
+def test_the_interval_of_a_mean_is_that_of_the_formula_and_mirrored(count: int, level: float) -> None:
+    """With rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / 800."""
+    alpha = 1 - level
+    rho = math.sqrt((-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / 800)
+    grown = count * rho**2 + 1
+    half = math.sqrt(0.09 * 2 * grown / (count**2 * rho**2) * math.log(math.sqrt(grown) / alpha))
+    found = mean_interval(count, 0.5, 0.09, level=level)
+    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half), rel=1e-9)
+
+
+def test_the_level_of_an_interval_is_95_percent_unless_another_is_asked_for() -> None:
+    assert mean_interval(50, 0.5, 0.09) == mean_interval(50, 0.5, 0.09, level=0.95)
+    assert share_interval(60, 40) == share_interval(60, 40, level=0.95)
+    assert contests_needed(0.6) == contests_needed(0.6, level=0.95)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(-1, 5), (5, -1), (-1, 1), (1, -1)])
+def test_contests_cannot_be_fewer_than_none(wins: int, losses: int) -> None:
+    with pytest.raises(DataError, match="at least one contest"):
+        share_interval(wins, losses)
+
+
+def test_a_share_of_nothing_or_all_reaches_the_end() -> None:
+    """Five losses do not speak against any small share, nor seven wins against any large one."""
+    assert share_interval(0, 5).low == 0.0
+    assert share_interval(7, 0).high == 1.0
+    assert log_e_value(1, 0, share=0.0) == math.inf
+    assert log_e_value(0, 1, share=1.0) == math.inf

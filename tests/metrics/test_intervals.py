@@ -243,3 +243,12 @@ def test_either_end_is_the_wider_of_students_and_the_bootstrap_of_students_t(sig
     assert found.low == pytest.approx(ratio - max(student, high), rel=1e-3)
     assert found.high == pytest.approx(ratio + max(student, -low), rel=1e-3)
     assert max(high, -low) > 1.1 * student
+
+
+def test_the_level_is_95_percent_unless_another_is_asked_for() -> None:
+    values = normal_sample(11, 12)
+    by_default = paired_test(values, np.zeros(12), samples=10)
+    assert by_default == paired_test(values, np.zeros(12), level=0.95, samples=10)
+    interval = bootstrap_interval(values)
+    assert (by_default.difference, by_default.low, by_default.high) == (interval.mean, interval.low, interval.high)
+    assert bootstrap_ratio(values, np.ones(12)) == bootstrap_ratio(values, np.ones(12), level=0.95)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Doubles, Mask
-from ultr.bias.swaps import SwapTable, most_likely, reached, swaps_by_group
+from ultr.bias.swaps import most_likely, reached, swaps_by_group
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed, spread
@@ -224,19 +224,23 @@ def _curve(part: ClickLog, drawing: QueryBootstrap, groups: Any) -> tuple[Double
     count, rows = len(part.position.levels), max(len(part.features), 1)
     cells = part.cells(documents=part.documents_within(groups), fewest_positions=2)
     of_document = computed(lambda ids: ids // rows, cells.ids)
-    weights, clicks = swaps_by_group(cells, of_document, count=drawing.count)
-    whole = SwapTable(weights.sum(axis=0), clicks.sum(axis=0))
+    _, clicks = swaps_by_group(cells, of_document, count=drawing.count)
     values, draws = np.full(count, np.nan), np.full((len(drawing.times), count), np.nan)
-    linked = reached(whole.linked)
+    whole: Doubles = clicks.sum(axis=0)
+    linked = _linked(whole)
     if linked.sum() < 2:
         return values, draws
-    inside = np.ix_(linked, linked)
-    values[linked] = most_likely(whole.clicks[inside])
+    values[linked] = most_likely(whole[np.ix_(linked, linked)])
     drawn: Doubles = np.tensordot(drawing.times.astype(np.float64), clicks[:, linked][:, :, linked], axes=1)
-    whole_draws = np.array([reached((each > 0) & (each.T > 0)).all() for each in drawn])
+    whole_draws = np.array([_linked(each).all() for each in drawn])
     if whole_draws.any():
         draws[np.ix_(whole_draws, linked)] = most_likely(drawn[whole_draws])
     return values, draws
+
+
+def _linked(clicks: Doubles) -> Mask:
+    """[positions], those that documents clicked at both ends of each link lead to from the first."""
+    return reached((clicks > 0) & (clicks.T > 0))
 
 
 def _depth(draws: Doubles) -> Doubles:

@@ -77,10 +77,10 @@ def click_rates(log: ClickLog, cells: BiasFactor | Integers, *, count: int | Non
         # Added one after the other, so that the sum is the same however the units are shared out.
         np.add.at(squares, cell, (clicked - rate[cell] * shown) ** 2)
         units += np.bincount(cell, minlength=count)
-    # One query says nothing about how queries differ; then its impressions are all there is to go by.
+    # One query says nothing about how queries differ: its square is 0, and its impressions are all there is to go by.
     several = units / np.maximum(units - 1, 1)
     binomial = rate * (1 - rate) * impressions
-    effect = np.divide(squares * several, binomial, out=np.ones(count), where=(binomial > 0) & (units > 1))
+    effect = np.divide(squares * several, binomial, out=np.ones(count), where=binomial > 0)
     low, high = wilson(rate, impressions / np.maximum(effect, 1))
     return Rates(impressions, clicks, low, high)
 

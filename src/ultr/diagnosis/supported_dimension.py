@@ -56,7 +56,7 @@ class SupportedDimension:
         """True if no larger dimension is identified; else it was not looked for, or not with all documents."""
         values = len(self.graph.names)
         return self.dimension == values - 1 or (
-            self.sets.complete and self.dimension < min(LARGEST, MOST_UNKNOWNS // values)
+            self.sets.complete and self.dimension < min(LARGEST, MOST_UNKNOWNS // values - 1)
         )
 
     @property
