@@ -52,7 +52,7 @@ class PlacementValue:
 def placement_value(ranking: Ranking, evidence: Evidence, log: ClickLog) -> PlacementValue:
     """The value of ranking all documents that the log showed for each query; documents that tie share their ranks."""
     assert log.placements is not None, "the log must have placement propensities"
-    rows = max(len(log.features), 1)
+    rows = len(log.features)
     keys = np.repeat(evidence.query_numbers, np.diff(evidence.offsets)) * rows + evidence.documents
     places = np.searchsorted(evidence.query_numbers, log.queries)
     totals, possible = np.zeros(len(evidence.impressions)), 0.0

@@ -104,9 +104,8 @@ def _some_queries(log: ClickLog, *, seed: int) -> ClickLog:
     """The log, or as many of its queries as are looked at, with the features of their documents alone."""
     if len(log.documents) <= MOST_SHOWN:
         return log
-    queries = int(log.queries.max()) + 1
     share = MOST_SHOWN / len(log.documents)
-    chosen = generator(seed, "queries").random(queries) < share
+    chosen = generator(seed, "queries").random(len(log.query_ids)) < share
     part = log.part(np.flatnonzero(chosen[log.queries]), log.splits)
     rows, documents = np.unique(part.documents, return_inverse=True)
     return trusted(part, features=log.features[rows], documents=documents, grades=None)
@@ -129,8 +128,8 @@ def ranked_halves(rankers: Iterable[RankerLike], log: ClickLog) -> tuple[Mask, M
     ranks = np.zeros(rows)
     for ranker in rankers:
         ranking = Ranking.by(ranker, evidence)
-        # Candidates that tie share the middle of their ranks.
-        ranks += np.bincount(evidence.documents, ranking.first + (ranking.ties - 1) / 2, minlength=rows)
+        # Candidates that tie share the middle of their ranks; all ranks are half a rank too high, which does no harm.
+        ranks += np.bincount(evidence.documents, ranking.first + ranking.ties / 2, minlength=rows)
     ranks /= np.maximum(np.bincount(evidence.documents, minlength=rows), 1)
     of_cell = evidence.documents[cells.documents]
     clicks, shown, places = (
@@ -145,5 +144,5 @@ def ranked_halves(rankers: Iterable[RankerLike], log: ClickLog) -> tuple[Mask, M
         if len(clicked):
             upper = clicked[score_groups(-ranks[clicked], clicks[clicked], count=2) == 1]
             # A rank decides, so that documents without a click are in the half of their equals.
-            high[here] = ranks[here] <= ranks[upper].max(initial=-1)
+            high[here] = ranks[here] <= ranks[upper].max()
     return high, (shown > 0) & ~high
