@@ -284,6 +284,16 @@ def test_raw_clicks_rank_each_half_of_the_pages_by_the_rates_of_the_other() -> N
         assert kept.first.tolist() == [3, 2, 1, 0] * len(part.query_numbers)
 
 
+def test_each_page_falls_on_either_half_by_a_coin() -> None:
+    log = still(impressions=400)
+    evidence = Evidence.of(log)
+    ours, _ = _beside_raw_clicks(Ranking.of(np.zeros(80), evidence), evidence, log, None, seed=0)
+    shown = [part.impressions.sum() for _, part in ours]
+    # Four standard deviations of 16,000 coins.
+    assert shown[0] / 16_000 == pytest.approx(0.5, abs=2 / np.sqrt(16_000))
+    assert sum(shown) == 16_000
+
+
 def test_pages_that_share_no_clicked_document_cannot_be_halved() -> None:
     """Every list was shown once, so that each is in one half, and each query has one list."""
     log = still(60, clicks=(1, 0), impressions=1)
