@@ -18,7 +18,7 @@ def _link(first: int, second: int, strength: float, clicks: int = 5) -> Link:
 
 
 def _graph(links: list[Link], *, count: int = 4, rates: list[float] | None = None) -> BiasGraph:
-    impressions = np.arange(count, 0, -1) * 10.0
+    impressions = np.arange(10.0 * count, 0, -10).astype(np.float64)
     return BiasGraph(
         names=tuple(str(number) for number in range(count)),
         levels=np.arange(count)[:, None],

@@ -64,7 +64,7 @@ def test_the_variance_allows_for_doubt_about_each_relevance(dispersion: float) -
         rates = counted.relevance[cells.documents[number]] * theta
         exposed = (cells.impressions[rows] * theta).sum()
         spread = (dispersion * cells.impressions[rows] * rates * (1 - rates)).sum() / exposed**2
-        place = list(rows).index(number)
+        place = rows.tolist().index(number)
         doubt = theta[place] ** 2 * spread / (rates[place] * (1 - rates[place]))
         assert counted.dispersion[number] == pytest.approx(dispersion * (1 + min(doubt, 1.0)))
 

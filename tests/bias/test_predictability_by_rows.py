@@ -133,7 +133,8 @@ def test_every_number_is_that_of_the_rows_themselves(folds: int, noise: float) -
 def test_few_queries_are_held_out_list_by_list() -> None:
     log = _log(2)
     found, expected = position_predictability(log, folds=4), by_rows(log, folds=4)
-    assert (found.units, found.r_squared) == ("lists", pytest.approx(expected.r_squared, abs=1e-6))
+    assert found.units == "lists"
+    assert found.r_squared == pytest.approx(expected.r_squared, abs=1e-6)
 
 
 def test_five_folds_are_the_default_and_one_is_none() -> None:

@@ -193,9 +193,9 @@ def test_labels_and_positions_are_tested_as_a_table(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["labels", "scores"])
 def test_a_number_is_needed_for_each_document(name: str) -> None:
-    log: Any = _log()
+    wrong: dict[str, Any] = {name: np.zeros(23)}
     with pytest.raises(DataError) as caught:
-        scalar_test(log, **{name: np.zeros(23)})
+        scalar_test(_log(), **wrong)
     assert str(caught.value) == f"{name} must have one number for each of 24 documents of the log"
 
 

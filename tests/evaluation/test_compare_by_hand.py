@@ -63,7 +63,7 @@ def still(queries: int = QUERIES, *, clicks: tuple[int, int] = (4, 3), impressio
 
 
 def compared(log: ClickLog | None = None, **options: Any) -> Comparison:
-    given = {"propensities": THETA, "assumption": UNTESTED} | options
+    given: dict[str, Any] = {"propensities": THETA, "assumption": UNTESTED} | options
     return compare(DOWN, UP, still() if log is None else log, **given)
 
 
@@ -315,7 +315,7 @@ OPEN = answered(CANNOT_TELL, "nothing tells", None, None)
 
 def built(name: str = "new", **changes: Any) -> Comparison:
     value = CounterfactualValue(np.array([3.0, 1.0]), np.array([2.0, 2.0]), 4.0, 3.0, 0.25, 0.125)
-    given = {
+    given: dict[str, Any] = {
         "value": YES,
         "value_against_shown": NO,
         "value_against_raw_clicks": OPEN,

@@ -102,7 +102,8 @@ class Known(Uniform):
 
     def click_shares(self, log: ClickLog) -> Doubles:
         chances = self.chances[log.documents]
-        return chances / np.repeat(np.add.reduceat(chances, log.offsets[:-1]), log.lengths)
+        shares: Doubles = chances / np.repeat(np.add.reduceat(chances, log.offsets[:-1]), log.lengths)
+        return shares
 
     def click_probabilities(self, log: ClickLog) -> Doubles:
         return self.chances[log.documents]
