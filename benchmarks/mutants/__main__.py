@@ -114,7 +114,7 @@ def try_all(tree: Tree, package: str, chosen: Sequence[tuple[str, Mutant]], opti
                 done[number] = tried.killed, tried.tests
         return [asdict(suite), len(chosen), done]
 
-    found, reached, done = tree.collected(package, work, limit=options.limit)
+    found, reached, done = tree.collected(package, work, limit=options.limit, files=options.tests)
     lines = {file: {int(line): names for line, names in by.items()} for file, by in found["lines"].items()}
     suite = Suite(found["seconds"], lines)
     return [
@@ -157,6 +157,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--package", nargs="+", choices=PACKAGES, default=list(PACKAGES))
     parser.add_argument("--files", nargs="+", default=[], help="only files whose names have one of these in them")
+    parser.add_argument(
+        "--tests",
+        nargs="+",
+        default=[],
+        help="only test files whose names have one of these in them, where time is short",
+    )
     parser.add_argument("--seconds", type=float, default=600.0, help="for each package, beside its first run of tests")
     parser.add_argument(
         "--limit", type=float, default=5.0, help="CPU seconds of tests for one mutant; slower tests are left out"

@@ -240,4 +240,5 @@ def test_the_tests_of_a_package_kill_what_they_look_at_and_nothing_else(tmp_path
     (share,) = json.loads(numbers.read_text())
     assert share["value"] == pytest.approx(6 / 10)
     assert (tmp_path / "src/ultr/tiny/counts.py").read_text() == COUNTS
-    assert "4 mutants, 3 tests" in _run(tmp_path, "--again", str(survivors)).stdout
+    (tmp_path / "tests/tiny/test_others.py").write_text("def test_slow():\n    pass\n")
+    assert "4 mutants, 3 tests" in _run(tmp_path, "--again", str(survivors), "--tests", "count").stdout

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ultr.bias import RankTest, ScalarTest
 from ultr.bias.scalar_test import ENOUGH_POWER
 from ultr.evaluation.assumption import Assumption
+
+MODULE = import_module("ultr.evaluation.assumption")
 
 
 def found_by(dimension: int, power: float | None, p: float) -> ScalarTest:
@@ -43,3 +48,46 @@ def test_a_test_that_could_not_be_made_says_why_and_decides_nothing() -> None:
     found = Assumption.of_test(untested)
     assert (found.rejected, found.p_value) == (None, None)
     assert found.sentence.endswith("cannot be tested: no document was shown at two positions.")
+
+
+def test_enough_draws_are_made_for_the_level_to_be_met_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A p-value by n draws is a multiple of 1 / (n + 1), of which 5 % must be one."""
+    asked = []
+
+    def scalar_test(log: object, **options: object) -> ScalarTest:
+        asked.append((log, options))
+        return found_by(2, None, 0.01)
+
+    monkeypatch.setattr(MODULE, "scalar_test", scalar_test)
+    log: Any = object()
+    assert Assumption.of_log(log, seed=3).rejected is True
+    assert asked == [(log, {"samples": MODULE.SAMPLES, "seed": 3})]
+    assert 0.05 * (MODULE.SAMPLES + 1) == 5
+
+
+@pytest.mark.parametrize(
+    ("dimension", "power", "sentence"),
+    [
+        (
+            2,
+            0.9,
+            "Positions bias documents in more than one way (p = 0.03), so one propensity for each position does not "
+            "describe these clicks: differences in value are off in size and may name the worse ranker, above all with "
+            "given propensities, and the one that predicts clicks better need not rank better.",
+        ),
+        (
+            1,
+            0.9,
+            "The log does not speak against one propensity for each position (p = 0.03), and trust bias would have "
+            "been found with a chance of 90%.",
+        ),
+        (
+            1,
+            0.5,
+            "The log does not speak against one propensity for each position (p = 0.03), but trust bias would have "
+            "been found with a chance of 50% only.",
+        ),
+    ],
+)
+def test_the_assumption_in_whole_sentences(dimension: int, power: float, sentence: str) -> None:
+    assert Assumption.of_test(found_by(dimension, power, 0.0347)).sentence == sentence

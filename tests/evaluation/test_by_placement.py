@@ -9,9 +9,10 @@ from tests.bias.explored_world import THETA, Context, adjacent, expected_log
 
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Evidence
-from ultr.evaluation.by_placement import answer_by_placement, placement_value
+from ultr.evaluation.by_placement import PlacementValue, answer_by_placement, placement_value
 from ultr.evaluation.placement import Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Certainty
+from ultr.metrics import bootstrap_ratio
 
 MORNING = Context({"x": 0.8, "y": 0.4, "z": 0.2}, adjacent(3, 0.1))
 EVENING = replace(MORNING, relevance={"x": 0.4, "y": 0.8, "z": 0.2}, exchanges=adjacent(3, 0.2))
@@ -64,3 +65,52 @@ def test_the_better_ranker_is_found_by_placement() -> None:
     assert answer.winner == "better"
     assert answer.difference is not None
     assert answer.difference.mean == pytest.approx((1 - 0.5) * (0.8 - 0.4))
+
+
+def valued(gains: list[float], possible: float) -> PlacementValue:
+    return PlacementValue(np.array(gains), np.array([4.0, 8.0, 4.0]), possible)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "blamed"),
+    [
+        (1.0, 1.0, None),
+        (0.9, 0.9, None),
+        (0.899, 1.0, "exploration could have made 90% of the placements of new"),
+        (1.0, 0.86, "exploration could have made 86% of the placements of old"),
+        (0.5, 0.4, "exploration could have made 50% of the placements of new"),
+    ],
+)
+def test_nine_of_ten_placements_of_both_must_have_been_possible(ours: float, theirs: float, blamed: str | None) -> None:
+    new, old = valued([4.0, 6.0, 3.0], ours), valued([2.0, 3.0, 1.0], theirs)
+    answer = answer_by_placement(("new", new), ("old", old), Certainty())
+    if blamed is not None:
+        assert (answer.verdict, answer.reason, answer.difference) == (CANNOT_TELL, blamed, None)
+        return
+    lead = bootstrap_ratio(np.array([2.0, 3.0, 2.0]), np.array([4.0, 8.0, 4.0]))
+    assert answer.difference == lead
+    assert (answer.winner, new.value, lead.mean) == ("new", 13 / 16, 7 / 16)
+    assert answer.reason == (
+        f"the difference in clicks on an impression is +0.4375, 95% interval {lead.low:+.4f} to {lead.high:+.4f}"
+    )
+
+
+def test_clicks_of_a_few_queries_of_their_own_length_by_hand() -> None:
+    """Clicks over probabilities where a document stands at its rank, and placements over all that are ranked."""
+    log = ClickLog.of(
+        features=np.arange(5.0)[:, None],
+        documents=[0, 1, 1, 0, 2, 3, 4, 3, 2, 4],
+        offsets=[0, 2, 4, 7, 10],
+        clicks=[3, 1, 2, 1, 4, 2, 1, 3, 1, 0],
+        impressions=[6, 2, 8, 4],
+        queries=["short", "short", "long", "long"],
+        placement_propensities=[0.75, 0.75, 0.25, 0.25, 0.5, 0.5, 1.0, 0.5, 0.5, 1.0],
+    )
+    # Lower rows first, so that the first list of each query is the ranking: "long" is query 0.
+    evidence = Evidence.of(log)
+    found = placement_value(Ranking.of(-log.features[evidence.documents, 0], evidence), evidence, log)
+    assert log.query_ids.tolist() == ["long", "short"]
+    assert found.totals.tolist() == pytest.approx([4 / 0.5 + 2 / 0.5 + 1 / 1.0 + 0 / 1.0, 3 / 0.75 + 1 / 0.75])
+    assert found.bases.tolist() == [12, 8]
+    possible = 8 / 0.5 + 8 / 0.5 + 8 / 1.0 + 4 / 1.0 + 6 / 0.75 + 6 / 0.75
+    assert found.possible == pytest.approx(possible / (3 * 12 + 2 * 8))

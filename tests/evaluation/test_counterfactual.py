@@ -18,6 +18,7 @@ from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, CounterfactualValue, Evidence, Valuation, counterfactual_value
 from ultr.evaluation.placement import AsShown
+from ultr.metrics import bootstrap_ratio
 from ultr.simulation.log import simulate_log
 
 THETA = np.array([1.0, 0.5, 0.25])
@@ -359,3 +360,60 @@ def test_a_log_without_a_click_has_no_relevance_to_normalise_by() -> None:
         counterfactual_value(ByFirstFeature(), silent, propensities=THETA, weighting="self-normalised")
     nothing = counterfactual_value(ByFirstFeature(), silent, propensities=THETA)
     assert (nothing.value, nothing.effective_clicks, nothing.clipped) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("second", "share"), [(0.0105, 0.0), (0.01, 0.0), (0.0095, 1 - 0.0095 / 0.01)])
+def test_by_default_a_hundredth_of_the_highest_propensity_is_the_least_that_is_divided_by(
+    second: float, share: float
+) -> None:
+    """A document that is always second and has the only clicks; ranked second, each of its clicks weighs 1."""
+    log = ClickLog.of(features=[[2.0], [1.0]], documents=[0, 1], offsets=[0, 2], clicks=[0, 3], impressions=[8])
+    found = counterfactual_value(ByFirstFeature(), log, propensities=[1.0, second])
+    evidence = Evidence.of(log)
+    for value in (found, Valuation([1.0, second]).of_scores(np.array([2.0, 1.0]), evidence)):
+        assert value.clipped == pytest.approx(share, abs=1e-9)
+        assert value.totals == pytest.approx([3 * (1 - share)])
+
+
+def test_intervals_are_those_of_a_bootstrap_over_queries_at_95_percent() -> None:
+    up, down = (
+        CounterfactualValue(np.array(totals), np.array([4.0, 2.0, 6.0, 8.0]), 9, 9, 0, 0)
+        for totals in ([3.0, 1.0, 5.0, 2.0], [1.0, 1.0, 2.0, 3.0])
+    )
+    assert up.interval() == bootstrap_ratio(up.totals, up.bases)
+    assert up.interval(level=0.5) == bootstrap_ratio(up.totals, up.bases, level=0.5)
+    assert up.against(down) == bootstrap_ratio(np.array([2.0, 0.0, 3.0, -1.0]), up.bases)
+    with pytest.raises(DataError, match="on the same log"):
+        up.against(replace(down, bases=down.bases[:3], totals=down.totals[:3]))
+
+
+def test_a_query_without_a_click_has_no_relevance_but_others_have() -> None:
+    log = two_queries()
+    quiet = replace(log, clicks=np.where(np.repeat(log.queries, log.lengths) == 1, 0, log.clicks))
+    value = counterfactual_value(ByFirstFeature(), quiet, propensities=THETA, weighting="self-normalised")
+    found = np.array([5 / 0.9, 3 / 0.6, 1 / 0.25])
+    assert value.bases.tolist() == pytest.approx([found.sum(), 0.0])
+    assert value.value == pytest.approx(found @ [0.25, 0.5, 1] / found.sum())
+
+
+def test_a_cutoff_may_be_as_many_ranks_as_there_are_propensities_and_more_for_discounts() -> None:
+    evidence = Evidence.of(two_queries())
+    scores = np.array([1.0, 2.0, 3.0, 1.0, 2.0])
+    whole, cut = (Valuation(THETA, cutoff=cutoff).of_scores(scores, evidence) for cutoff in (None, 3))
+    assert whole.totals.tolist() == cut.totals.tolist()
+    assert Valuation(THETA, utility="dcg", cutoff=5).rank_weights() == pytest.approx(1 / np.log2(np.arange(2, 7)))
+
+
+def test_relevance_must_be_known_of_every_document() -> None:
+    unknown = np.array([0.5, 0.4, np.nan, 0.2, 0.1, 0.6])
+    with pytest.raises(DataError, match=r"^relevance must be a number for each of 6 documents of the log$"):
+        counterfactual_value(
+            ByFirstFeature(), two_queries(), propensities=THETA, weighting="doubly-robust", relevance=unknown
+        )
+
+
+def test_queries_without_candidates_are_worth_nothing_and_lack_no_support() -> None:
+    evidence = Evidence.of(two_queries(), Candidates(np.array([], dtype=np.int64), np.zeros(3, dtype=np.int64)))
+    value = Valuation(THETA).of_scores(np.array([]), evidence)
+    assert (value.totals.tolist(), value.bases.tolist()) == ([0.0, 0.0], [10.0, 5.0])
+    assert (value.clicks, value.effective_clicks, value.clipped, value.unsupported) == (0, 0, 0, 0)

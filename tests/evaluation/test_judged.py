@@ -9,7 +9,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate, gap_closed
-from ultr.evaluation.judged import of_scores
+from ultr.evaluation.judged import Evaluation, of_scores
 from ultr.metrics import Measure, bootstrap_interval, ndcg, paired_test, rank_lists
 
 JUDGED = JudgedLists.of(
@@ -94,3 +94,20 @@ def test_the_gap_is_measured_from_clicks_to_labels() -> None:
     assert gap_closed(0.8, lower=0.7, upper=0.8) == 1
     assert gap_closed(0.65, lower=0.7, upper=0.8) == -0.5
     assert math.isnan(gap_closed(0.7, lower=0.7, upper=0.7))
+
+
+def test_a_notebook_shows_how_many_queries_each_measure_has() -> None:
+    values = np.array([0.25, np.nan, 0.75, 0.5])
+    shown = Evaluation({"nDCG@10": values})._repr_html_()
+    found = bootstrap_interval(values)
+    assert "means over queries with 95 % intervals" in shown
+    for cell in ("nDCG@10", "0.5000", f"{found.low:.4f}", f"{found.high:.4f}", "3"):
+        assert f">{cell}<" in shown
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_have_the_level_that_is_asked_for(level: float) -> None:
+    values = np.array([0.25, 1.0, 0.75, 0.5])
+    found = Evaluation({"MRR": values})
+    assert found.interval("MRR", level=level) == bootstrap_interval(values, level=level)
+    assert (found.interval("MRR") == found.interval("MRR", level=level)) is (level == 0.95)

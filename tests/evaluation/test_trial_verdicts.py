@@ -16,6 +16,7 @@ from ultr.evaluation.halves import Half, Halves
 from ultr.evaluation.placement import Ranking
 from ultr.evaluation.trial import Answer, Certainty, Trial, Valued
 from ultr.metrics import Interval, bootstrap_ratio
+from ultr.metrics.query_bootstrap import percentiles
 
 QUERIES, SHOWN = 40, 10
 UPPER, LOWER = 4, 3
@@ -120,6 +121,7 @@ def test_an_answer_needs_so_much_support(queries: int, evidence: dict[str, float
     assert answer.reason == reason
     assert answer.verdict == ("new is better" if reason == ENOUGH else "cannot tell")
     assert answer.difference == Interval(1.0, 1.0, 1.0)
+    assert answer.supported is (reason == ENOUGH)
     turned = Trial(log, valuation, np.ones(1)).answer(rankings, "old", "new")
     assert turned.winner == ("new" if reason == ENOUGH else None)
 
@@ -329,3 +331,174 @@ def test_the_value_is_named_by_its_utility(utility: str, said: str) -> None:
 @pytest.mark.parametrize(("looks", "name"), [(1, "95% interval +"), (2, "95% interval for 2 looks +")])
 def test_looks_are_named_from_the_second_on(looks: int, name: str) -> None:
     assert name in _answer(np.array([1.0, 0.5]), judge=Certainty(looks=looks)).reason
+
+
+@pytest.mark.parametrize(("kept", "weak"), [(952, False), (948, True)])
+def test_one_resample_in_twenty_may_fail(kept: int, weak: bool) -> None:  # noqa: FBT001
+    answer = _answer(_resampled([1.0, 0.5], np.full(1_000, 0.5), kept=kept))
+    assert (answer.winner is None) is weak
+    if weak:
+        assert answer.reason == (
+            "too little support: in 5% of the resamples of the log swaps do not link all positions, so the "
+            "propensities hang on a few queries; log more swaps, or give propensities"
+        )
+
+
+class Told(Trial):
+    """A trial whose intervals are known beforehand."""
+
+    plain = Interval(0.0, 0.0, 0.0)
+    wide: tuple[Interval, str] = (plain, "")
+    chance = plain
+
+    def difference(self, first: Valued, second: Valued) -> Interval:
+        return self.plain
+
+    def _by_halves(self, plain: Interval, first: Valued, second: Valued) -> tuple[Interval, str]:
+        assert plain is self.plain
+        return self.wide
+
+    def _taken_for_known(self, first: Valued, second: Valued) -> Interval:
+        return self.chance
+
+
+def _told(plain: Interval, wide: Interval, how: str, chance: Interval | None = None) -> Answer:
+    log = _log()
+    known = _resampled([1.0, 0.5], np.full(50, 0.5))
+    kind = type("Known", (Told,), {"plain": plain, "wide": (wide, how), "chance": chance or plain})
+    answer: Answer = kind(log, Valuation(known.estimate), known).answer(_rankings(log), "turned", "kept")
+    return answer
+
+
+WHAT = "the difference in expected clicks on an impression is "
+ALONE = "; by one propensity for each position alone "
+
+
+@pytest.mark.parametrize(
+    ("plain", "hint"),
+    [
+        (Interval(0.2, 0.1, 0.3), f"{ALONE}+0.1000 to +0.3000"),
+        (Interval(-0.2, -0.3, -0.1), f"{ALONE}-0.3000 to -0.1000"),
+        (Interval(0.2, 0.0, 0.3), ""),
+        (Interval(-0.2, -0.3, 0.0), ""),
+        (Interval(0.1, -0.1, 0.3), ""),
+    ],
+)
+def test_what_one_propensity_told_alone_is_said_if_it_named_a_winner(plain: Interval, hint: str) -> None:
+    answer = _told(plain, Interval(plain.mean, -0.4, 0.4), " in another way")
+    expected = f"{WHAT}{plain.mean:+.4f}, 95% interval -0.4000 to +0.4000 in another way, which holds 0{hint}"
+    assert answer == Answer("cannot tell", expected, None, Interval(plain.mean, -0.4, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.70, "; most of its width is doubt about the propensities, which more swaps would lessen"),
+        (0.72, "; most of its width is chance among 40 queries, which holding out more of them would lessen"),
+    ],
+)
+def test_half_of_the_variance_decides_what_would_narrow_an_interval(share: float, said: str) -> None:
+    """Widths go with standard deviations: 0.7 squared is 0.49, 0.72 squared is 0.52."""
+    plain = Interval(0.1, -0.3, 0.5)
+    answer = _told(plain, plain, "", Interval(0.1, 0.1 - 0.4 * share, 0.1 + 0.4 * share))
+    assert answer.reason == f"{WHAT}+0.1000, 95% interval -0.3000 to +0.5000, which holds 0{said}"
+
+
+def test_an_interval_without_width_needs_no_hint() -> None:
+    """Both are the same ranking, so that they differ in no draw."""
+    log = _log()
+    known = _resampled([1.0, 0.5], np.linspace(0.4, 0.6, 50))
+    rankings = _rankings(log) | {"again": _rankings(log)["kept"]}
+    answer = Trial(log, Valuation(known.estimate), known).answer(rankings, "again", "kept")
+    assert answer.reason == f"{WHAT}+0.0000, 95% interval +0.0000 to +0.0000, which holds 0"
+
+
+def test_halves_that_agree_in_every_draw_leave_the_interval_alone() -> None:
+    known = _resampled([1.0, 0.5], np.full(41, 0.5))
+    answer = _answer(known, _halves(0.5, 0.5, np.zeros(41)))
+    assert answer.reason == f"{WHAT}+0.1000, 95% interval +0.1000 to +0.1000"
+
+
+@pytest.mark.parametrize(("high", "low"), [(0.7, 0.6), (0.4, 0.3)])
+def test_where_both_halves_are_on_one_side_only_that_end_moves(high: float, low: float) -> None:
+    known = _resampled([1.0, 0.5], np.full(41, 0.5))
+    halves = _halves(high, low, np.zeros(41))
+    # Rates that vary by more than they are apart, so that no lines can be drawn.
+    halves = replace(halves, high=replace(halves.high, draws=np.exp(np.linspace(-9, 9, 41))[:, None] * [1.0, 1.0]))
+    found = _answer(known, halves).difference
+    plain, *others = (_gain(np.array([1.0, theta])) for theta in (0.5, high, low))
+    assert found is not None
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (plain, min(plain, *others), max(plain, *others)), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(("spread", "lines"), [(0.01, True), (0.1, False)])
+def test_of_two_intervals_the_narrower_one_is_taken(spread: float, lines: bool) -> None:  # noqa: FBT001
+    """Lines vary from draw to draw with their rates; what the halves differ by does not."""
+    known = _resampled([1.0, 0.5], np.full(41, 0.5))
+    plain = _halves(0.6, 0.45, np.zeros(41))
+    upper, lower = np.array([0.5, 0.3]), np.array([0.2, 0.05])
+    varied = upper + spread * np.linspace(-1, 1, 41)[:, None] * np.array([1.0, -1.0])
+    halves = Halves(
+        replace(plain.high, rates=upper, draws=varied), replace(plain.low, rates=lower, draws=np.tile(lower, (41, 1)))
+    )
+    answer = _answer(known, halves)
+    gains = np.array([_gain(np.array([1.0, theta])) for theta in (0.6, 0.45)])
+    drawn = np.array([_gain(each - lower, lower) for each in varied])
+    width = np.subtract(*percentiles(drawn, 0.95, QUERIES)[::-1])
+    assert bool(width < np.ptp(gains)) is lines
+    assert (" with trust bias taken off" in answer.reason) is lines
+    assert (" with what it differs by between documents ranked high and low" in answer.reason) is not lines
+
+
+def test_discounted_relevance_comes_in_the_unit_of_the_valuation() -> None:
+    """Propensities from 2 on halve all relevance; draws from 1 on must do so, too."""
+    log = _log()
+    known = _resampled([1.0, 0.5], np.full(50, 0.5))
+    for unit in (1.0, 2.0):
+        trial = Trial(log, Valuation([unit, 0.5 * unit], utility="dcg"), known)
+        rankings = _rankings(log)
+        found = trial.difference(rankings["turned"], rankings["kept"])
+        first, second = (np.array([UPPER, LOWER]) / SHOWN) / np.array([unit, 0.5 * unit])
+        gain = (1 - 1 / np.log2(3)) * (second - first)
+        assert (found.mean, found.low, found.high) == pytest.approx((gain, gain, gain))
+
+
+def test_what_a_model_says_of_documents_without_a_click_counts_in_every_draw() -> None:
+    """The second document has no click; g is worth what clipping leaves to it."""
+    log = replace(_log(), clicks=np.tile([UPPER, 0], QUERIES))
+    known = _resampled([1.0, 0.2], np.full(50, 0.2))
+    g = np.tile([0.3, 0.6], QUERIES)
+    valuation = Valuation(known.estimate, "doubly-robust", relevance=g, smallest=0.4)
+    rankings = _rankings(log)
+    found = Trial(log, valuation, known).difference(rankings["turned"], rankings["kept"])
+    # Examined 1 and 0.2, of which the second is divided by 0.4: g (1 - 0.5).
+    relevance = np.array([UPPER / SHOWN, 0.6 * 0.5])
+    gain = (1.0 - 0.2) * (relevance[1] - relevance[0])
+    assert (found.mean, found.low, found.high) == pytest.approx((gain, gain, gain))
+
+
+def test_a_draw_without_any_query_of_the_log_is_left_out() -> None:
+    log = _log()
+    known = _resampled([1.0, 0.5], np.full(50, 0.5))
+    counts = known.counts.copy()
+    counts[::2] = 0
+    rankings = _rankings(log)
+    found = Trial(log, Valuation(known.estimate), replace(known, counts=counts))
+    interval = found.difference(rankings["turned"], rankings["kept"])
+    gain = _gain(np.array([1.0, 0.5]))
+    assert (interval.low, interval.high) == pytest.approx((gain, gain))
+
+
+def test_draws_of_a_share_of_relevance_are_over_the_relevance_found() -> None:
+    """Self-normalised: the mean rank weight of relevant documents, which differs by (1 - theta_2) of their shares."""
+    draws = np.linspace(0.4, 0.6, 201)
+    found = _answer(_resampled([1.0, 0.5], draws), weighting="self-normalised").difference
+    relevance = np.stack([np.full(201, float(UPPER)), LOWER / draws], axis=1)
+    shares = relevance / relevance.sum(axis=1, keepdims=True)
+    gains = (1 - draws) * (shares[:, 1] - shares[:, 0])
+    assert found is not None
+    assert found.mean == pytest.approx((1 - 0.5) * (6 - 4) / 10)
+    assert gains.min() < found.low < np.quantile(gains, 0.03)
+    assert np.quantile(gains, 0.97) < found.high < gains.max()

@@ -242,6 +242,33 @@ def test_a_ranker_that_was_trained_on_the_log_is_too_good_on_it() -> None:
     assert both.log is log
 
 
+def test_one_training_on_the_log_is_enough_to_have_been_trained_on_it() -> None:
+    log, other = timed(), timed(seed=1)
+    both = Trained(Provenance((Lineage.of(other), Lineage.of(log.split(0.3)[0]))))
+    assert trained_on(both, log)
+    assert not trained_on(Trained(Provenance.of(other)), log)
+    assert not trained_on(object(), log)
+
+
+@pytest.mark.parametrize("below", [("page", "query"), ("query", "page"), ("page", "time"), ("time", "page"), ("page",)])
+@pytest.mark.parametrize("part", [0, 1])
+def test_of_two_splits_one_in_the_other_all_is_left_that_was_not_trained_on(below: tuple[str, ...], part: int) -> None:
+    log = timed()
+    data = reduce(lambda kept, by: kept.split(0.4, by=by, seed=2)[part], below, log)
+    found = found_for(log, data)
+    assert pages(found.log) == pages(log) - pages(data)
+    assert found.warnings == ()
+    assert found.log.impressions.sum() == log.impressions.sum() - data.impressions.sum()
+
+
+def test_pages_out_of_pages_leave_those_of_the_first_split() -> None:
+    log = timed()
+    data = log.split(0.4, by="page")[0].split(0.4, by="page", seed=1)[0]
+    assert found_for(log, data).log.fingerprint() == log.split(0.4, by="page")[1].fingerprint()
+    chosen = log.split(0.4)[0].select(np.arange(5))
+    assert found_for(log, chosen).log.fingerprint() == log.split(0.4)[1].fingerprint()
+
+
 def test_parts_of_one_log_by_two_splits_may_overlap() -> None:
     log = timed()
     data = log.split(0.3)[0]

@@ -78,7 +78,7 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     raw = features @ _fit(features, offsets, clicks)
     apart = [features @ _fit(features, offsets, np.where(part, weighted, 0.0), levels) for part in (half, ~half)]
     scores = np.stack([_centred(each, offsets) for each in (raw, *apart)])
-    found = correlations(scores @ scores.T / len(rows))
+    found = correlations(scores @ scores.T)
     agreement = partial_correlation(float(found[1, 2]), float(found[0, 1]), float(found[0, 2]))
     # The correlation of raw clicks with the mean of the halves.
     known = float(found[0, 1:].mean() / np.sqrt(max((1 + found[1, 2]) / 2, 1e-12)))

@@ -196,7 +196,7 @@ def _by_placements(
 ) -> Mapping[str, Sequence[Doubles]]:
     """The curves of resampled units, [lists], with the swaps that exploration made in each sample."""
     drawing = QueryBootstrap.draw(int(units.max()) + 1, samples=samples, random=generator(seed, "bias curves"))
-    groups, rows = take(drawing.groups, units), max(len(log.features), 1)
+    groups, rows = take(drawing.groups, units), len(log.features)
     cells = log.cells(documents=log.documents_within(groups), fewest_positions=2, fewest_clicks=1)
     tables = resampled_swaps(cells, computed(lambda ids: ids // rows, cells.ids), drawing)
     tables = resampled_exploration(tables, ExploredCells.of_log(log, groups, group_count=drawing.count), drawing)

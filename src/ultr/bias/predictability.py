@@ -59,6 +59,8 @@ def position_predictability(
     lists = np.flatnonzero(log.lengths > 1)
     if not len(lists):
         raise DataError("no list of the click log shows two documents, so there is no order to predict")
+    if not log.features.shape[1]:
+        raise DataError("the log has no features")
     ceiling = _ceiling(log, lists)
     if len(lists) > checks.integer("most_lists", most_lists, at_least=2):
         lists = np.sort(generator(seed, "lists").choice(lists, most_lists, replace=False))
@@ -98,7 +100,7 @@ def _rows(
     log: ClickLog, lists: Integers, scaling: FeatureScaling
 ) -> Iterator[tuple[Integers, Doubles, Doubles, Doubles]]:
     """Chunks of lists, as numbers into `lists`, with features, positions (both centred) and weights of their rows."""
-    most = max(_CHUNK // max(log.features.shape[1], 1), 1)
+    most = max(_CHUNK // log.features.shape[1], 1)
     for span in ragged.spans(ragged.from_lengths(log.lengths[lists]), most=most):
         rows, starts = ragged.rows_of(lists[span.lists], log.offsets), ragged.from_lengths(span.lengths)[:-1]
         features = _centred(scaling.fill(log.features[log.documents[rows]]).astype(np.float64), starts, span.lengths)

@@ -89,7 +89,7 @@ class ResampledPropensities:
         """
         checks.one_of("estimator", estimator, BY_SWAPS)
         checks.integer("samples", samples, at_least=1)
-        rows = max(len(log.features), 1)
+        rows = len(log.features)
         explored = ExploredCells.of_log(log, among=among)
         estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator, explored)
         queries = query_numbers(log)

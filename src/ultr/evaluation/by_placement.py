@@ -57,7 +57,7 @@ def placement_value(
     `amounts` are what each shown document was worth to users, by default its clicks.
     """
     assert log.placements is not None, "the log must have placement propensities"
-    rows = max(len(log.features), 1)
+    rows = len(log.features)
     keys = np.repeat(evidence.query_numbers, np.diff(evidence.offsets)) * rows + evidence.documents
     places = np.searchsorted(evidence.query_numbers, log.queries)
     totals, possible = np.zeros(len(evidence.impressions)), 0.0

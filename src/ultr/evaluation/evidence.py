@@ -33,7 +33,7 @@ class Candidates:
 
     @classmethod
     def _of(cls, cells: Cells, log: ClickLog) -> Candidates:
-        size = max(len(log.features), 1)
+        size = len(log.features)
         queries = computed(lambda ids: ids // size, cells.ids)
         counts = np.bincount(queries, minlength=len(log.query_ids))
         return cls(computed(lambda ids: ids % size, cells.ids), ragged.from_lengths(counts))
@@ -142,7 +142,8 @@ class Evidence:
 
         def of_candidates(amounts: Doubles) -> Doubles:
             by_cell = numbered(_cells(trusted(log, clicks=amounts)))
-            return np.bincount(by_cell.documents, by_cell.clicks, minlength=len(documents))
+            totals = np.bincount(by_cell.documents, by_cell.clicks, minlength=len(documents))
+            return totals.astype(np.float64, copy=False)
 
         rows = None if value is None else Worth.of_rows(log, value)
         return cls(
@@ -223,7 +224,7 @@ def _numbered(cells: Cells, documents: Integers, queries: Integers, offsets: Int
 
 def _ascending(numbers: Integers) -> bool:
     """True if each number is above the one before."""
-    return all((numbers[1:][part] > numbers[:-1][part]).all() for part in ragged.slices(max(len(numbers) - 1, 0)))
+    return all((numbers[1:][part] > numbers[:-1][part]).all() for part in ragged.slices(len(numbers)))
 
 
 def check_codes(ranker: object, log: ClickLog) -> None:

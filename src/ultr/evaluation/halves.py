@@ -104,9 +104,8 @@ def _some_queries(log: ClickLog, *, seed: int) -> ClickLog:
     """The log, or as many of its queries as are looked at, with the features of their documents alone."""
     if len(log.documents) <= MOST_SHOWN:
         return log
-    queries = int(log.queries.max()) + 1
     share = MOST_SHOWN / len(log.documents)
-    chosen = generator(seed, "queries").random(queries) < share
+    chosen = generator(seed, "queries").random(len(log.query_ids)) < share
     part = log.part(np.flatnonzero(chosen[log.queries]), log.splits)
     rows, documents = np.unique(part.documents, return_inverse=True)
     return trusted(part, features=log.features[rows], documents=documents, grades=None)

@@ -100,14 +100,14 @@ class QueryLikelihoods:
         """The likelihoods of a log's clicks, for each query that has a list."""
         queries = query_numbers(log)
         shares, probabilities = _predicted(ranker, log)
-        fits = np.zeros((2, int(queries.max(initial=-1)) + 1))
+        shown, clicked = log.totals(groups=queries)
+        totals, in_lists = np.zeros(len(shown)), np.zeros(len(shown))
         for span in _filled(log):
             clicks, of_row = log.clicks[span.rows], span.spread(queries)
             likelihoods = log_likelihoods(probabilities[span.rows], clicks, span.spread(log.impressions))
-            np.add.at(fits[0], of_row, likelihoods)
-            np.add.at(fits[1], of_row, list_log_likelihoods(shares[span.rows], clicks))
-        shown, clicked = log.totals(groups=queries)
-        return cls(fits[0], shown, fits[1], clicked)
+            np.add.at(totals, of_row, likelihoods)
+            np.add.at(in_lists, of_row, list_log_likelihoods(shares[span.rows], clicks))
+        return cls(totals, shown, in_lists, clicked)
 
     def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
         """The lead of this ranker over the other in log-likelihood of clicks and skips, a shown document."""

@@ -96,5 +96,5 @@ class AsShown:
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The mean over its query's impressions of the weight of each candidate's position, 0 where not shown."""
-        last = int(part.positions.max(initial=-1))
-        return lambda by_rank: part.mean(np.pad(by_rank, (0, max(last + 1 - len(by_rank), 0))))
+        last = int(part.positions.max(initial=0))
+        return lambda by_rank: part.mean(np.pad(by_rank, (0, last)))

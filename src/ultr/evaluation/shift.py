@@ -33,7 +33,7 @@ def shift_from_log(ranker: RankerLike, log: ClickLog, *, base: RankerLike | None
 def exposures(placement: Placement, evidence: Evidence) -> Doubles:
     """The exposure that a placement gives to each candidate, [candidates]."""
     longest = max(int(np.diff(evidence.offsets).max(initial=0)), evidence.positions)
-    by_rank = 1 / np.arange(1, longest + 1)
+    by_rank = 1 / (1 + np.arange(longest))
     found = new_array(len(evidence.documents), np.float64)
     for part in evidence.parts():
         found[part.candidates] = placement.weights(part)(by_rank)
