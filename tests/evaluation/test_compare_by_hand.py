@@ -15,8 +15,9 @@ from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, Comparison, CounterfactualValue, Evidence, UnseenPart, compare
-from ultr.evaluation.comparison import QUESTIONS, _beside_raw_clicks, _likelihood_answers, ranked
+from ultr.evaluation.comparison import QUESTIONS, _likelihood_answers, ranked
 from ultr.evaluation.placement import Ranking
+from ultr.evaluation.raw_clicks import beside_raw_clicks
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty
 from ultr.metrics import Interval, bootstrap_ratio
 from ultr.pages import Verdict
@@ -261,7 +262,7 @@ def test_raw_clicks_rank_each_half_of_the_pages_by_the_rates_of_the_other() -> N
     )
     evidence = Evidence.of(log)
     ranking = Ranking.of(evidence.documents.astype(np.float64), evidence)
-    ours, raw = _beside_raw_clicks(ranking, evidence, log, None, seed=1)
+    ours, raw = beside_raw_clicks(ranking, evidence, log, None, None, seed=1)
     shown = [part.impressions.sum() for _, part in ours]
     assert sum(shown) == impressions.sum()
     # A coin for each page: three standard deviations.
@@ -287,7 +288,7 @@ def test_raw_clicks_rank_each_half_of_the_pages_by_the_rates_of_the_other() -> N
 def test_each_page_falls_on_either_half_by_a_coin() -> None:
     log = still(impressions=400)
     evidence = Evidence.of(log)
-    ours, _ = _beside_raw_clicks(Ranking.of(np.zeros(80), evidence), evidence, log, None, seed=0)
+    ours, _ = beside_raw_clicks(Ranking.of(np.zeros(80), evidence), evidence, log, None, None, seed=0)
     shown = [part.impressions.sum() for _, part in ours]
     # Four standard deviations of 16,000 coins.
     assert shown[0] / 16_000 == pytest.approx(0.5, abs=2 / np.sqrt(16_000))

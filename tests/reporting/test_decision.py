@@ -149,7 +149,7 @@ def test_steps_follow_the_verdict(inputs: ReportInputs, monkeypatch: pytest.Monk
 def test_a_ranker_by_value_is_told_by_value_where_the_log_has_its_signals(inputs: ReportInputs) -> None:
     assert inputs.log is not None
     model, *others = inputs.models
-    valued = replace(model, ranker=replace(model.ranker, options=model.ranker.options | {"value": {"purchase": 2.0}}))
+    valued = replace(model, ranker=replace(model.ranker, options={**model.ranker.options, "value": {"purchase": 2.0}}))
     bought = replace(inputs.log, signals=(Signal("purchase", inputs.log.clicks // 2),))
     asked = replace(inputs, models=(valued, *others), log=bought)
     found, compared = ExpectedGain.of(asked), asked.against_shown
