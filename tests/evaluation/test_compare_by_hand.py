@@ -359,6 +359,7 @@ def test_a_comparison_as_numbers() -> None:
     interval = found.values["new"].interval()
     assert found.as_json() == {
         "compared_on": "what new has not seen",
+        "value_of": "clicks",
         "warnings": ("new is young",),
         "notes": ("new is small",),
         "propensities": [1.0, 0.5],

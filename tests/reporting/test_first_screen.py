@@ -66,11 +66,11 @@ def test_how_many_more_clicks_and_how_sure(
     assert (part.title, part.answer, part.advice) == ("How many more clicks, and how sure is that?", said, "Note: one.")
 
 
-def test_a_ranker_by_value_is_said_to_be_measured_by_clicks() -> None:
+def test_a_ranker_by_a_value_that_the_log_lacks_is_said_to_be_measured_by_clicks() -> None:
     inputs = _inputs(LEAD)
     inputs.subject.ranker.options = {"value": "margin"}
     said = decision(inputs).parts[1].answer
-    assert said.endswith("yet. new ranks by value; what is estimated here is clicks.")
+    assert said.endswith("yet. new ranks by a value that this log has no signals of; this is about clicks.")
 
 
 def test_without_an_estimate_nothing_is_said_of_evidence_and_of_queries_that_lose() -> None:

@@ -89,7 +89,7 @@ def test_the_doctor_is_asked_with_the_scores_of_the_subject(monkeypatch: pytest.
 def test_the_subject_is_compared_with_its_rival_and_alone_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def fake(first: Any, second: Any, log: Any, *, unseen: Any, names: Any, assumption: Any) -> Any:
+    def fake(first: Any, second: Any, log: Any, *, unseen: Any, names: Any, value: None, assumption: Any) -> Any:
         asked.append((first, second, names, unseen, assumption))
         return SimpleNamespace(names=names)
 

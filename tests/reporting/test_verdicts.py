@@ -71,9 +71,11 @@ def _inputs(
         values={"new": _value(list(new)), AS_SHOWN: _value([10.0, 20.0, 10.0])},
         names=("old", "new"),
         assumption=SimpleNamespace(rejected=rejected),
+        value_of="",
     )
     given = {
         "subject": SimpleNamespace(name="new", folder=Path("my models/new"), ranker=SimpleNamespace(options={})),
+        "value": None,
         "log": LOG,
         "log_name": "log",
         "moved": [_moved("a", [0, 1, 2, 3])],
