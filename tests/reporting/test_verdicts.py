@@ -73,7 +73,7 @@ def _inputs(
         assumption=SimpleNamespace(rejected=rejected),
         value_of="",
     )
-    given = {
+    given: dict[str, Any] = {
         "subject": SimpleNamespace(name="new", folder=Path("my models/new"), ranker=SimpleNamespace(options={})),
         "value": None,
         "log": LOG,
