@@ -163,6 +163,10 @@ def test_a_ranker_by_value_is_told_by_value_where_the_log_has_its_signals(inputs
     parts = {each.title: each.answer for each in decision(asked).parts}
     assert "What follows a click is assumed" in parts["How much more value, and how sure is that?"]
     assert "less value; for a single query" in parts["What can go wrong?"]
+    nothing = replace(asked, log=replace(bought, signals=(Signal("purchase", np.zeros_like(bought.clicks)),)))
+    silent = ExpectedGain.of(nothing)
+    assert silent is not None
+    assert (silent.verdict, silent.percent) == (Verdict.UNKNOWN, None)
     without = {each.title: each.answer for each in decision(replace(asked, log=inputs.log)).parts}
     assert "ranks by a value that this log has no signals of" in without["How many more clicks, and how sure is that?"]
 

@@ -98,8 +98,8 @@ class Comparison:
     def worth(self) -> str:
         """A sentence on the value that rankings were compared by, if it is not clicks; else nothing."""
         return self.value_of and (
-            f"Rankings are compared by {self.counted}, which is assumed to follow a click wherever it was; "
-            "predictions are of clicks."
+            f"Rankings are compared by {self.counted}, which is assumed to follow a click wherever it was; raw clicks "
+            "are rates of it, and predictions are of clicks."
         )
 
     @property
@@ -295,7 +295,7 @@ def compare(
         check_codes(ranker, log)
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
-    judge = Certainty(level, looks)
+    judge, value_of = Certainty(level, looks), "" if value is None else as_sum(value)
     likelihoods = _likelihood_answers(rankers, log, judge, seed=seed)
     known: Known
     try:
@@ -314,12 +314,12 @@ def compare(
             unseen=unseen,
             names=names,
             interval_name=judge.interval_name,
-            value_of="" if value is None else as_sum(value),
+            value_of=value_of,
         )
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
-    counted = "clicks" if value is None else f"value ({as_sum(value)})"
+    counted = f"value ({value_of})" if value_of else "clicks"
     trial = Trial(log, valuation, known, halves, judge, seed, counted)
     evidence = Evidence.of(log, candidates, value=value)
     ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
@@ -350,7 +350,7 @@ def compare(
         names=names,
         interval_name=judge.interval_name,
         explored=known.explored if isinstance(known, ResampledPropensities) else 0,
-        value_of="" if value is None else as_sum(value),
+        value_of=value_of,
         value_by_placement=by_placement,
     )
 

@@ -168,7 +168,7 @@ class Evidence:
             first, last = np.searchsorted(cells.documents, (span.rows.start, span.rows.stop))
             shown, count = cells.documents[first:last] - span.rows.start, span.rows.stop - span.rows.start
             clicks = np.bincount(shown, cells.clicks[first:last], minlength=count).astype(np.float64, copy=False)
-            worth = None if self.worth is None else self.worth.some(np.arange(span.rows.start, span.rows.stop))
+            worth = None if self.worth is None else self.worth.some(span.rows)
             counts = clicks > 0 if worth is None else (clicks > 0) | (worth.totals > 0)
             kept = counts if clicked else np.ones(count, dtype=np.bool_)
             rows = np.flatnonzero(kept[shown])

@@ -29,7 +29,7 @@ class Worth:
         totals, squares = (sum(weight**power * amount for weight, amount in amounts) for power in (1, 2))
         return cls(np.asarray(totals), np.asarray(squares))
 
-    def some(self, candidates: Integers) -> Worth:
+    def some(self, candidates: Integers | slice) -> Worth:
         """The value of some of the candidates."""
         return Worth(self.totals[candidates], self.squares[candidates])
 

@@ -53,7 +53,7 @@ class ExpectedGain:
         by, value = answer.difference, found.values.get(found.names[1])
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
-            percent=None if by is None else Interval(by.mean / today, by.low / today, by.high / today),
+            percent=None if by is None or not today else Interval(by.mean / today, by.low / today, by.high / today),
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
