@@ -41,6 +41,28 @@ def test_a_list_without_a_click_adds_nothing() -> None:
     assert loss.tolist() == [0.0, 0.0]
 
 
+def test_logits_beyond_the_range_of_exp_have_a_loss_and_a_gradient() -> None:
+    logits = torch.tensor([[500.0, 498.0], [-500.0, -502.0]], requires_grad=True)
+    losses = softmax_cross_entropy(logits, torch.tensor([[0.0, 1.0]] * 2), mask=torch.ones(2, 2, dtype=torch.bool))
+    torch.testing.assert_close(losses.detach(), torch.full((2,), 2.0 + math.log1p(math.exp(-2.0))), rtol=1e-4, atol=0.0)
+    (slope,) = torch.autograd.grad(losses.sum(), logits)
+    share = 1 / (1 + math.exp(-2.0))
+    torch.testing.assert_close(slope, torch.tensor([[share, -share]] * 2))
+
+
+def test_its_curvature_is_that_of_a_softmax() -> None:
+    clicks, shares = torch.tensor([[2.0, 0.0, 1.0]], dtype=torch.float64), [0.2, 0.5, 0.3]
+    logits = torch.tensor([[math.log(each) for each in shares]], dtype=torch.float64)
+
+    def loss(values: Tensor) -> Tensor:
+        return softmax_cross_entropy(values, clicks, mask=torch.ones(1, 3, dtype=torch.bool)).sum()
+
+    found = torch.autograd.functional.hessian(loss, logits)
+    assert isinstance(found, Tensor)
+    expected = [[3 * (p * (i == j) - p * q) for j, q in enumerate(shares)] for i, p in enumerate(shares)]
+    torch.testing.assert_close(found.reshape(3, 3), torch.tensor(expected, dtype=torch.float64))
+
+
 def test_counts_of_a_collapsed_list_give_the_sum_over_its_sessions() -> None:
     logits = torch.randn(1, 5, dtype=torch.float64)
     sessions = (torch.rand(200, 5) < 0.3).double()

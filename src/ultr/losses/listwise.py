@@ -17,11 +17,14 @@ def softmax_cross_entropy(logits: Tensor, clicks: Tensor, *, mask: Tensor) -> Te
     """Cross-entropy of each list's clicks under the softmax of its logits, [lists].
 
         L = - sum_i clicks_i log(exp(logits_i) / sum_j exp(logits_j))
+          = (sum_i clicks_i) log(sum_j exp(logits_j)) - sum_i clicks_i logits_i
 
     It is linear in the clicks, so the clicks may be counts or rates of many impressions of the same list, and a
     list without a click adds nothing. Where mask is False, logits and clicks do not matter.
     """
-    return -(clicks.masked_fill(~mask, 0.0) * list_log_softmax(logits, mask=mask)).sum(dim=-1)
+    # The second form: on short lists, torch takes twice as long for a log_softmax and its derivatives.
+    logits, clicks = logits.masked_fill(~mask, _NOTHING), clicks.masked_fill(~mask, 0.0)
+    return clicks.sum(dim=-1) * logits.logsumexp(dim=-1) - (clicks * logits).sum(dim=-1)
 
 
 def first_over_each(logits: Tensor) -> Tensor:
