@@ -19,6 +19,9 @@ Messages are one sentence: what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class UltrError(Exception):
     """Anything that a user can mend."""
@@ -67,6 +70,14 @@ def how_to_install(*extras: str) -> str:
     "pip install '.[trees,xgboost]' in a checkout of ultr"
     """
     return f"pip install '.[{','.join(extras)}]' in a checkout of ultr"
+
+
+def imported(library: str, extra: str, *, why: str) -> Any:
+    """A library that an extra brings; where it is missing, a `MissingExtraError` says why it is needed."""
+    try:
+        return import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(f"{why}; install it with: {how_to_install(extra)}") from error
 
 
 class UltrWarning(UserWarning):

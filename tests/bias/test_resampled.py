@@ -77,9 +77,6 @@ def test_a_draw_is_the_estimate_of_the_queries_it_holds() -> None:
         own = SwapTable.of_log(log.select(log.queries == query))
         table = SwapTable(table.weights + times * own.weights, table.clicks + times * own.clicks)
     np.testing.assert_allclose(resampled.draws[0], all_pairs(table), rtol=1e-6)
-    np.testing.assert_allclose(
-        resampled.counts[0] @ resampled.total(np.arange(30.0), np.arange(30)), counts @ np.arange(30.0)
-    )
 
 
 def test_some_documents_have_the_propensities_of_a_log_of_them_alone() -> None:

@@ -299,13 +299,12 @@ def test_positions_are_linked_by_clicks_on_both_sides() -> None:
         pivot(table)
 
 
-def test_the_share_of_draws_that_failed_and_sums_over_groups() -> None:
+def test_the_share_of_draws_that_failed() -> None:
     linked = np.array([True, True, True, False])
     found = ResampledPropensities(
         np.ones(2), np.ones((3, 2)), np.ones((3, 2), dtype=np.int64), np.array([0, 1, 1]), linked
     )
     assert found.failed == 0.25
-    assert found.total(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 2])).tolist() == [1.0, 6.0]
 
 
 @pytest.mark.parametrize(("values", "dimension"), [(2, 1), (3, 2), (6, LARGEST), (8, LARGEST)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tests.reporting.fakes import FACTORS, LOG, model
@@ -14,26 +12,10 @@ from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.orders import orders
 
 
-class FakeReasons:
-    """A reason for each document, by its number."""
-
-    def __init__(self, documents: Any) -> None:
-        self.documents = documents.tolist()
-
-    @classmethod
-    def of(cls, second: Any, log: Any, documents: Any) -> FakeReasons:
-        return cls(documents)
-
-    def texts(self) -> list[str]:
-        return [f"because {document}" for document in self.documents]
-
-    def numbers(self) -> list[dict[str, float]]:
-        return [{"price": float(document)} for document in self.documents]
-
-
 @pytest.fixture(autouse=True)
 def _reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Reasons", FakeReasons)
+    """A reason for each document, by its number."""
+    monkeypatch.setattr(module, "reasons", lambda _, __, documents: [{"price": float(each)} for each in documents])
 
 
 def test_the_queries_with_the_largest_moves_are_shown_with_reasons() -> None:
@@ -43,7 +25,7 @@ def test_the_queries_with_the_largest_moves_are_shown_with_reasons() -> None:
     assert all(table.folded for table in found.tables)
     assert list(found.figures) == [table.title for table in found.tables]
     first = found.tables[0].rows[0]
-    assert (first["as shown"], first["new order"], first["because of"]) == ("document 1", "document 0", "because 0")
+    assert (first["as shown"], first["new order"], first["because of"]) == ("document 1", "document 0", "price +0")
     socks = found.numbers["queries"][0]
     assert (socks["first_order"], socks["second_order"], socks["distance"]) == ([1, 0, 3], [0, 1, 3], 2)
     # Of all shown lists, two documents each of socks and shoes change places 1 and 2.
@@ -59,7 +41,7 @@ def test_two_models_are_compared_with_each_other() -> None:
     assert found.title == "Where do the two orders differ most?"
     assert [table.title.split()[1] for table in found.tables] == ["socks", "hats", "shoes"]
     first = found.tables[0].rows[0]
-    assert (first["by new"], first["by other"], first["because of"]) == ("document 0", "document 3", "because 3")
+    assert (first["by new"], first["by other"], first["because of"]) == ("document 0", "document 3", "price +3")
     assert "Exposure (1 / rank) by other against new: up to 3.0 times as much" in found.answer
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ultr.reporting import reasons as module
-from ultr.reporting.reasons import Reasons
+from ultr.reporting.reasons import in_words, reasons
 from ultr.scoring.explanation import EXACT, Explanation
 from ultr.train.bounded import Bounded
 
@@ -24,13 +24,8 @@ def _explained() -> Explanation:
     )  # fmt: skip
 
 
-def test_the_two_features_that_moved_a_document_most_are_named_with_their_signs() -> None:
-    found = Reasons(_explained(), 2)
-    assert found.numbers() == [{"price": 0.125}, {"age": -2.0, "price": 0.5}]
-    assert found.texts() == ["price +0.12", "age -2, price +0.5"]
-
-
-def test_the_order_of_a_safe_ranker_has_no_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+def _asked(monkeypatch: pytest.MonkeyPatch, ranking: object) -> tuple[list[dict[str, float]], list[Any]]:
+    """The reasons for two rows of a log by a model that ranks like this, and the features that were explained."""
     asked: list[Any] = []
 
     def fake(ranker: Any, features: Any) -> Explanation:
@@ -39,13 +34,20 @@ def test_the_order_of_a_safe_ranker_has_no_reasons(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(module, "explain", fake)
     log: Any = SimpleNamespace(features=np.array([[1.0], [2.0], [3.0]]))
-    plain, safe = (
-        SimpleNamespace(ranker=SimpleNamespace(model=SimpleNamespace(ranking=ranking)))
-        for ranking in (object(), object.__new__(Bounded))
-    )
-    rows = np.array([2, 0])
-    found = Reasons.of(safe, log, rows)  # type: ignore[arg-type]
-    assert (found.explanation, found.numbers(), found.texts()) == (None, [{}, {}], ["", ""])
-    found = Reasons.of(plain, log, rows)  # type: ignore[arg-type]
-    assert found.explanation is not None
-    assert (found.documents, asked) == (2, [[[3.0], [1.0]]])
+    model: Any = SimpleNamespace(ranker=SimpleNamespace(model=SimpleNamespace(ranking=ranking)))
+    return reasons(model, log, np.array([2, 0])), asked
+
+
+def test_the_two_features_that_moved_a_document_most_are_named_with_their_signs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, asked = _asked(monkeypatch, object())
+    assert asked == [[[3.0], [1.0]]]
+    assert found == [{"price": 0.125}, {"age": -2.0, "price": 0.5}]
+    assert [in_words(each) for each in found] == ["price +0.12", "age -2, price +0.5"]
+
+
+def test_the_order_of_a_safe_ranker_has_no_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, asked = _asked(monkeypatch, object.__new__(Bounded))
+    assert (found, asked) == ([{}, {}], [])
+    assert in_words(found[0]) == ""

@@ -120,10 +120,6 @@ class ResampledPropensities:
         used = 0 if explored is None else explored.used
         return cls(estimate, draws, drawing.times[linked], groups, linked, used)
 
-    def total(self, values: Doubles, queries: Integers) -> Doubles:
-        """Sums over the groups of a value for each of these queries, [groups]."""
-        return np.bincount(self.groups[queries], values, minlength=self.counts.shape[1]).astype(np.float64, copy=False)
-
 
 def _of_rows(cells: Cells, among: Mask | None, rows: int) -> Cells:
     """The cells of the documents that are among these rows of the features; ids may have a group before the row."""

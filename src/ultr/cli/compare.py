@@ -55,9 +55,7 @@ def compare(
             "together, so that you may stop at the first winner.",
         ),
     ] = 1,
-    against: Annotated[
-        Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
-    ] = None,
+    against: options.Against = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the answers to this file.")] = None,
     interleaved: Annotated[
         Path | None,

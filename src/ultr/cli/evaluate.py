@@ -20,9 +20,7 @@ MAIN = "nDCG@10"
 
 def evaluate(
     models: Annotated[list[Path], typer.Argument(help="Model folders; the others are compared with the first.")],
-    data: Annotated[
-        str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like, or an SVMlight, CSV or Parquet file.")
-    ] = None,
+    data: options.Judged = None,
     fold: options.Fold = 1,
     part: options.Part = "test",
     log: Annotated[
@@ -36,9 +34,7 @@ def evaluate(
     label_column: options.LabelColumn = None,
     document_column: options.DocumentColumn = None,
     features: options.Features = None,
-    against: Annotated[
-        Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
-    ] = None,
+    against: options.Against = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:

@@ -34,9 +34,7 @@ def explain(
         bool,
         typer.Option("--global", help="The features of the whole ranker, by --data or --log, in place of candidates."),
     ] = False,
-    data: Annotated[
-        str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like, or an SVMlight, CSV or Parquet file.")
-    ] = None,
+    data: options.Judged = None,
     fold: options.Fold = 1,
     part: options.Part = "test",
     log: Annotated[Path | None, typer.Option(help="A click log, where there are no labels.")] = None,

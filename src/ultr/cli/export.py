@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -112,7 +110,7 @@ def export(
         taught = _distil(ranker, log, data, part, fold, settings) if distil else None
         _export_forest(ranker, taught, model, file, to, names, overwrite=overwrite, json=json)
         if taught is not None and keep is not None:
-            origin = Origin(command=shlex.join(["ultr", *sys.argv[1:]]))
+            origin = Origin(command=options.command_line())
             taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
         return
     lists = None if data is None else _read(data, part, fold, ranker)

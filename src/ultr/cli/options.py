@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,12 @@ Data = Annotated[
         help="`letor-like` (generated, or `letor-like=QUERIES`), a data set as `NAME=FOLDER` "
         "(yahoo, istella-s, mslr, mq2007, mq2008, tiangong-st), or a file: SVMlight, CSV or Parquet.",
     ),
+]
+Judged = Annotated[
+    str | None, typer.Option(help="Judged lists: NAME=FOLDER, letor-like, or an SVMlight, CSV or Parquet file.")
+]
+Against = Annotated[
+    Path | None, typer.Option(help="The model that the others are compared with, in place of the first.")
 ]
 Fold = Annotated[int, typer.Option(help="Which fold of a data set that has several.")]
 Part = Annotated[str, typer.Option(help="Which part of the data set: train, validation or test.")]
@@ -196,6 +204,22 @@ def read_propensities(path: Path, estimator: str | None = None) -> tuple[float, 
             f"{path} is neither a file of propensities nor the folder of a click log; give --propensities one of them"
         )
     return tuple(bias.estimate_propensities(ClickLog.load(path), estimator or "click-rate").tolist())
+
+
+def command_line() -> str:
+    """The command as it was typed, for those who want to repeat it."""
+    return shlex.join(["ultr", *sys.argv[1:]])
+
+
+def method_settings(method: str, relevance: str | None, settings: Sequence[str] | None) -> dict[str, Any]:
+    """The options of a method that `--relevance` and `--set` give, by name."""
+    from ultr.methods import flat_options
+    from ultr.methods import method as method_of
+
+    chosen = parse_settings(settings, flat_options.types(method_of(method), relevance), of=f"method {method}")
+    if "relevance" in chosen:
+        raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
+    return chosen if relevance is None else {"relevance": relevance} | chosen
 
 
 def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of: str) -> dict[str, Any]:

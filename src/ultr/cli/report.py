@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,7 +58,7 @@ def report(
         raise OptionError(f"{target} is a folder; give --out a file such as {target / NAME}")
     if target.exists() and not overwrite and not is_page(target):
         raise OptionError(f"{target} is not a page of ultr; give another --out, or ask to overwrite it (--overwrite)")
-    command = shlex.join(["ultr", *sys.argv[1:]])
+    command = options.command_line()
     with output.status(f"reading {run}") as status:
         inputs, second = _inputs(run, other, against or [], log=log, data=data, fold=fold, titles=titles)
         status.update(output.shown(f"looking at {inputs.subject.name}"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,11 +123,7 @@ def train(
     if dimension == "auto" and kind is Auto:
         raise OptionError("only vectorization chooses its dimension; name that method, or give a number")
     types = flat_options.types(kind, relevance)
-    chosen: dict[str, Any] = options.parse_settings(settings, types, of=f"method {method}")
-    if "relevance" in chosen:
-        raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
-    if relevance is not None:
-        chosen["relevance"] = relevance
+    chosen = options.method_settings(method, relevance, settings)
     if propensities is not None:
         if "propensities" not in types:
             way_out = "leave --propensities out or use inverse-propensity or doubly-robust"
@@ -212,7 +206,7 @@ def _origin(
     # Labels choose the weights of what learns from them, unless others are given.
     labels = validate if validate not in (CLICKS, "none") else data if validate == CLICKS else None
     return Origin(
-        command=shlex.join(["ultr", *sys.argv[1:]]),
+        command=options.command_line(),
         log=None if log is None else seen_from(out, str(log)),
         data=None if data is None else seen_from(out, data),
         validation=validate if labels is None else seen_from(out, labels),

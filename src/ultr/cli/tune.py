@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,12 +61,8 @@ def tune(
             "and ask ultr compare which is better"
         )
     name = method[0] if method else "auto"
-    kind = method_of(name)
-    given = options.parse_settings(settings, flat_options.types(kind, relevance), of=f"method {name}")
-    if "relevance" in given:
-        raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
-    chosen = given | ({} if relevance is None else {"relevance": relevance})
-    estimator = flat_options.estimator(kind, {"seed": seed} | chosen)
+    given = options.method_settings(name, relevance, settings)
+    estimator = flat_options.estimator(method_of(name), {"seed": seed} | given)
     budget: dict[str, Any] = {"trials": trials, "minutes": minutes, "tell": lambda tried: _tell(tried, trials)}
     space = {each: values for each, values in estimator.relevance.search_space().items() if each not in given}
     check_new_folder(out, overwrite=overwrite)
@@ -81,7 +76,7 @@ def tune(
         except KeyboardInterrupt:
             output.echo("ultr: stopped; start the same command again to go on with the search", err=True)
             raise typer.Exit(130) from None
-        command, source = shlex.join(["ultr", *sys.argv[1:]]), seen_from(out, str(log))
+        command, source = options.command_line(), seen_from(out, str(log))
         origin = Origin(command=command, log=source, validation="clicks", hold_out=hold_out, seed=seed)
         found.ranker.save(out, overwrite=overwrite, origin=origin)
         SearchFolder(folder, "").remove()
@@ -91,9 +86,8 @@ def tune(
         output.print_json({"model": str(out), "method": name, "settings": dict(best.settings), "tried": tried_as_json})
         return
     again = ["ultr", "train", name, "--log", str(log), "--seed", str(seed), "--hold-out", hold_out]
-    again += [] if relevance is None else ["--relevance", relevance]
     for each, value in {**given, **best.settings}.items():
-        again += ["--set", f"{each}={_exactly(value)}"]
+        again += ["--relevance", value] if each == "relevance" else ["--set", f"{each}={_exactly(value)}"]
     _print_table(tried)
     output.echo(_in_words(best, tried))
     output.echo(f"the same settings again: {shlex.join(again)}")

@@ -81,6 +81,20 @@ def spans(offsets: Integers, *, most: int | None = None) -> Iterator[Span]:
         start = stop
 
 
+def same_in_lists(values: Integers, offsets: Integers) -> bool:
+    """True if all values of each list are the same.
+
+    >>> same_in_lists(np.array([1, 1, 2]), np.array([0, 2, 3])), same_in_lists(np.array([1, 2]), np.array([0, 2]))
+    (True, False)
+    """
+    for span in spans(offsets):
+        filled = span.lengths > 0
+        firsts = values[offsets[:-1][span.lists][filled]]
+        if (values[span.rows] != np.repeat(firsts, span.lengths[filled])).any():
+            return False
+    return True
+
+
 def slices(length: int, *, most: int | None = None) -> Iterator[slice]:
     """All values of a flat array, at most `most` (by default `SPAN`) at a time.
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from ultr.arrays import Doubles, Mask
 from ultr.bias.swaps import most_likely, reached, swaps_by_group
+from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
-from ultr.data.gathering import computed, spread
+from ultr.data.gathering import computed
 from ultr.metrics.intervals import Interval
 from ultr.metrics.query_bootstrap import QueryBootstrap, percentiles, query_numbers
 from ultr.pages import Section, Table, Verdict, figures, sentences
@@ -171,7 +172,8 @@ class CurvesByPage:
         """The curves of a log; None if nothing but the position, or what differs within a page, is known of pages."""
         if len(log.position.levels) < 2:
             return None
-        by_page = [factor for factor in log.factors[1:] if _is_by_page(log, factor)]
+        several = [factor for factor in log.factors[1:] if factor.values.min() < factor.values.max()]
+        by_page = [factor for factor in several if ragged.same_in_lists(factor.values, log.offsets)]
         return cls(tuple(PageCurves.of(log, each, samples=samples, seed=seed) for each in by_page)) if by_page else None
 
     @property
@@ -208,15 +210,6 @@ class CurvesByPage:
             numbers={"factors": {each.factor: each.as_json() for each in self.factors}},
             name=NAME,
         )
-
-
-def _is_by_page(log: ClickLog, factor: BiasFactor) -> bool:
-    """True if a factor has several values and one for all documents of each list."""
-    if factor.values.min() == factor.values.max():
-        return False
-    filled = log.lengths > 0
-    starts = factor.values[log.offsets[:-1][filled]]
-    return bool(np.array_equal(spread(starts, np.append(0, np.cumsum(log.lengths[filled]))), factor.values))
 
 
 def _curve(part: ClickLog, drawing: QueryBootstrap, groups: Any) -> tuple[Doubles, Doubles]:

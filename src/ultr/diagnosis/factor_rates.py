@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
-from ultr.data.gathering import spread
 from ultr.diagnosis.rates import Rates, click_rates
 from ultr.pages import Section, Verdict, figures, sentences
 
@@ -80,9 +80,8 @@ def _one_click_a_page(log: ClickLog, factor: BiasFactor) -> bool:
     """True if a factor is the same for all documents of a list, and every list has as many clicks as impressions."""
     if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
         return False
-    starts = log.offsets[:-1]
-    once = np.array_equal(np.add.reduceat(log.clicks, starts), log.impressions)
-    return once and np.array_equal(spread(factor.values[starts], log.offsets), factor.values)
+    once = np.array_equal(np.add.reduceat(log.clicks, log.offsets[:-1]), log.impressions)
+    return once and ragged.same_in_lists(factor.values, log.offsets)
 
 
 def _of_factor(factor: FactorRates) -> str:

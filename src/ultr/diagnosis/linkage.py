@@ -92,10 +92,6 @@ class Linkage:
     def _values(self) -> str:
         return f"{len(self.whole.names)} {'positions' if self.together is None else 'combinations of bias factors'}"
 
-    @property
-    def _value(self) -> str:
-        return "position" if self.together is None else "combination"
-
     def _linked(self, wanted: int) -> tuple[Verdict, list[str], list[str]]:
         weakest = self.weakest
         assert weakest is not None, "a connected graph of several values has links"
@@ -138,7 +134,7 @@ class Linkage:
         """The dimension that is identified, and what limits it unless less is wanted."""
         found = self.supported
         identify = (
-            f"they identify one number for each {self._value}"
+            f"they identify one number for each {'position' if self.together is None else 'combination'}"
             if found.dimension == 1
             else f"they identify bias vectors up to dimension {found.dimension}"
         )

@@ -38,9 +38,14 @@ class PositionBias:
         return cls(bias_curves(log, samples=samples, seed=seed), log.position.levels)
 
     @property
+    def _estimated(self) -> dict[str, Curve]:
+        """The curves that could be estimated, by estimator."""
+        return {curve.estimator: curve for curve in self.curves.curves if curve.problem is None}
+
+    @property
     def _usable(self) -> list[Curve]:
-        """The curves that tell position from relevance and could be estimated, the one to quote first."""
-        return [curve for curve in map(self.curves.of, BY_SWAPS) if curve.problem is None]
+        """Those of them that tell position from relevance, the one to quote first."""
+        return [self._estimated[name] for name in BY_SWAPS if name in self._estimated]
 
     @property
     def best(self) -> Curve | None:
@@ -73,18 +78,16 @@ class PositionBias:
     def section(self) -> Section:
         """The answer on the strength of position bias."""
         verdict, answer, advice = self._judged()
-        usable = [each for each in self.curves.curves if each.problem is None]
-        drawn = {each.estimator: (each.values, each.low, each.high) for each in usable}
-        colours = {each.estimator: _COLOURS[each.estimator] for each in usable}
+        drawn = {name: (each.values, each.low, each.high) for name, each in self._estimated.items()}
         return Section(
             "How strong is position bias?",
             sentences(answer),
             verdict,
             advice,
-            tables=(Table("bias of each position over the first, 95 % intervals", self._rows(), folded=True),),
+            tables=(self._table(),),
             figures={
                 "bias of each position over the first": partial(
-                    figures.curves, drawn, self.positions, colours, xlabel="position", ylabel="bias over the first"
+                    figures.curves, drawn, self.positions, _COLOURS, xlabel="position", ylabel="bias over the first"
                 )
             },
             numbers={
@@ -154,16 +157,13 @@ class PositionBias:
             )
         return said
 
-    def _rows(self) -> list[dict[str, str]]:
-        usable = [curve for curve in self.curves.curves if curve.problem is None]
-        return [
-            {
-                "position": level,
-                **{curve.estimator: _cell(curve.values[row], curve.low[row], curve.high[row]) for curve in usable},
-            }
+    def _table(self) -> Table:
+        cells = {
+            level: [
+                Interval(curve.values[row], curve.low[row], curve.high[row]).text("\n")
+                for curve in self._estimated.values()
+            ]
             for row, level in enumerate(self.positions)
-        ]
-
-
-def _cell(value: float, low: float, high: float) -> str:
-    return f"{value:.3f}" if np.isnan(low) else Interval(value, low, high).text("\n")
+        }
+        title = "bias of each position over the first, 95 % intervals"
+        return Table.of_cells(title, "position", cells, list(self._estimated), folded=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -296,7 +297,17 @@ def compare(
     if assumption is None:
         assumption = Assumption.of_log(swaps, seed=seed)
     judge, value_of = Certainty(level, looks), "" if value is None else as_sum(value)
-    likelihoods = _likelihood_answers(rankers, log, judge, seed=seed)
+    likelihood, list_likelihood = _likelihood_answers(rankers, log, judge, seed=seed)
+    compared = partial(
+        Comparison,
+        likelihood=likelihood,
+        list_likelihood=list_likelihood,
+        assumption=assumption,
+        unseen=unseen,
+        names=names,
+        interval_name=judge.interval_name,
+        value_of=value_of,
+    )
     known: Known
     try:
         if propensities is None:
@@ -305,17 +316,7 @@ def compare(
             known = np.asarray(propensities, dtype=np.float64)
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
-        return Comparison(
-            *(unknown,) * 3,
-            *likelihoods,
-            values={},
-            propensities=None,
-            assumption=assumption,
-            unseen=unseen,
-            names=names,
-            interval_name=judge.interval_name,
-            value_of=value_of,
-        )
+        return compared(unknown, unknown, unknown, values={}, propensities=None)
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
@@ -338,19 +339,13 @@ def compare(
         against_raw = trial.answer(dict(zip((second, RAW_CLICKS), beside, strict=True)), second, RAW_CLICKS)
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
-    return Comparison(
+    return compared(
         trial.answer(rankings, second, first),
         trial.answer(rankings, second, AS_SHOWN),
         against_raw,
-        *likelihoods,
         values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},
         propensities=theta,
-        assumption=assumption,
-        unseen=unseen,
-        names=names,
-        interval_name=judge.interval_name,
         explored=known.explored if isinstance(known, ResampledPropensities) else 0,
-        value_of=value_of,
         value_by_placement=by_placement,
     )
 

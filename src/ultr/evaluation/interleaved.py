@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 from ultr.errors import DataError
 from ultr.evaluation.trial import CANNOT_TELL, Answer
 from ultr.metrics.always_valid import contests_needed, mean_interval, share_interval
 from ultr.metrics.intervals import Interval
+from ultr.pages import Section
 from ultr.preparation.interleaved_lists import InterleavedLists
 
 NOTHING_CREDITED = "no place of the interleaved lists that was clicked gives credit"
@@ -35,6 +37,55 @@ class InterleavedComparison:
     """Further lists until there is a winner, if things stay as they are; None if there is one, inf for never."""
     clicks_needed: float | None
     """Clicks that are won in them."""
+
+    def section(
+        self, found: InterleavedLists, others: Sequence[InterleavedLists] = (), *, action: str, per_client: bool
+    ) -> Section:
+        """The winner in words, by how much and how much is missing; `others` are lists of other pairs of rankers."""
+        return Section(
+            "Which of both rankers won more of the lists that they have made together?",
+            f"{self.answer.verdict}: {self.answer.reason}",
+            advice="\n\n".join(self._remarks(found, others, action=action, unit="clients" if per_client else "lists")),
+            numbers={
+                "old": found.old,
+                "new": found.new,
+                "action": action,
+                "unit": "client" if per_client else "list",
+                **asdict(self),
+                "young": found.young,
+                "repeated": found.repeated,
+                "other_pairs": [{"old": pair.old, "new": pair.new, "lists": pair.lists} for pair in others],
+            },
+            name="interleaved",
+        )
+
+    def _remarks(
+        self, found: InterleavedLists, others: Sequence[InterleavedLists], *, action: str, unit: str
+    ) -> Iterator[str]:
+        if self.difference is not None:
+            low, high = self.difference.low, self.difference.high
+            ends = "" if math.isnan(low) else f" ({low:+.4f} to {high:+.4f})"
+            what = f"{action} events" if action != "click" else "clicks"
+            yield (
+                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per list more than old{ends}: "
+                f"{self.clicks:,} on {self.lists:,} {unit}."
+            )
+            yield "95 % intervals, which hold at all looks together: look as often as you like, stop at a winner."
+        if self.lists_needed == math.inf:
+            yield "However many more there are, at this share nobody wins."
+        elif self.lists_needed is not None:
+            yield (
+                f"If this goes on, about {self.lists_needed:,.0f} more interleaved {unit}, "
+                f"with {self.clicks_needed:,.0f} such clicks, make a winner."
+            )
+        yield f"old is the model {found.old}, new is {found.new}."
+        if found.young:
+            yield f"{found.young:,} lists are too young to count: what users do with them may be on its way."
+        if found.repeated:
+            yield f"{found.repeated:,} lists are left out because several have the same query_id."
+        if others:
+            pairs = ", ".join(f"{pair.short} ({pair.lists:,})" for pair in others)
+            yield f"Lists of other pairs are in the folder: {pairs}; give both files to choose one."
 
 
 def compare_interleaved(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ultr.arrays import Doubles
 from ultr.experiments.results import UPPER, Line, Results
 from ultr.experiments.spec import REFERENCES
 
@@ -25,7 +28,7 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
     for line in results.lines:
         row = {"ranker": line.label}
         for number, measure in enumerate(results.measures):
-            row[measure] = _spread(line, number)
+            row[measure] = spread_of(line.by_seed(number))
         for kind, gap in results.gap_closed(line).items():
             column = "gap closed" if len(results.bounds) == 1 else f"gap closed, {kind}"
             row[column] = "" if line.contender.method in REFERENCES else f"{round(gap, 2) + 0:.0%}"
@@ -33,7 +36,7 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
             row["to best baseline"] = _difference(results, line)
         if beside is not None:
             other = others.get(line.label)
-            row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else _spread(other, results.main)
+            row[f"by {CHOSEN_BY[beside.validation]}"] = "" if other is None else spread_of(other.by_seed(results.main))
         for name, values in (published or {}).items():
             found = values.get(line.label)
             row[f"paper, {DATA_SETS.get(name, name)}"] = "" if found is None else spread(*found[results.main])
@@ -42,8 +45,9 @@ def rows(results: Results, *, beside: Results | None = None, published: Publishe
     return rows
 
 
-def _spread(line: Line, measure: int) -> str:
-    return spread(line.mean(measure), line.deviation(measure))
+def spread_of(values: Sequence[float] | Doubles) -> str:
+    """The mean of some values with their standard deviation, which a single one has not."""
+    return spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan)
 
 
 def spread(mean: float, deviation: float) -> str:

@@ -6,9 +6,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from ultr.arrays import Integers
 from ultr.data import ragged
 from ultr.data.bias_factor import check_edges
 from ultr.data.click_log import ClickLog
@@ -51,7 +48,7 @@ def factors_of(data: ClickLog | JudgedLists) -> tuple[Factor, ...]:
             factor.name,
             factor.levels,
             column,
-            by_page=column > 0 and _same_in_lists(factor.values, data.offsets),
+            by_page=column > 0 and ragged.same_in_lists(factor.values, data.offsets),
             edges=factor.edges,
             usual=int(data.totals(factor).impressions.argmax()),
         )
@@ -70,12 +67,3 @@ def warn_of_others(method: str, factors: Sequence[Factor], learned: Sequence[Fac
         why = "what is the same for all documents of a list cancels in its list-wise loss"
     what = "bias factor" if len(others) == 1 else "bias factors"
     warnings.warn(f"{method} leaves out the {what} {names}: {why}", UltrWarning, stacklevel=4)
-
-
-def _same_in_lists(values: Integers, offsets: Integers) -> bool:
-    for span in ragged.spans(offsets):
-        filled = span.lengths > 0
-        firsts = values[offsets[:-1][span.lists][filled]]
-        if (values[span.rows] != np.repeat(firsts, span.lengths[filled])).any():
-            return False
-    return True

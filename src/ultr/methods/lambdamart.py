@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.sessions import draw_sessions
-from ultr.errors import DataError, MissingExtraError, how_to_install
+from ultr.errors import DataError
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import POSITION, Factor
 from ultr.relevance.relevance_model import Relevance
@@ -177,15 +176,6 @@ class LambdaMART(Estimator[ScalarObjective]):
             signal = "drawn session with a click" if isinstance(data, ClickLog) else "relevant document"
             raise DataError(f"the {what} data have no {signal}, so there is nothing to learn from")
         return lists
-
-    def imported(self, library: str, extra: str) -> Any:
-        """The library; a `MissingExtraError` if it is not installed."""
-        try:
-            return import_module(library)
-        except ImportError as error:
-            raise MissingExtraError(
-                f"{type(self).__name__} needs {library}; install it with: {how_to_install(extra)}"
-            ) from error
 
 
 def _best(values: Sequence[float]) -> int:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from ultr.errors import imported
 from ultr.methods.lambdamart import LabelledLists, LambdaMART
 from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.relevance_model import Relevance
@@ -60,7 +61,8 @@ class LightGBMRanker(LambdaMART):
 
     def boosting(self, lists: LabelledLists, held_out: LabelledLists | None) -> _LightGBM:
         """LightGBM's `lambdarank`; debiased with the `position` of its data set."""
-        lightgbm, trees = self.imported("lightgbm", "trees"), self.relevance
+        lightgbm = imported("lightgbm", "trees", why=f"{type(self).__name__} needs lightgbm")
+        trees = self.relevance
         assert isinstance(trees, Trees)
         columns, fewest = list(lists.categories), min(trees.fewest_documents, max(len(lists.labels) // 4, 1))
         options = {

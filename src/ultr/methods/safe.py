@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,18 +58,6 @@ FEW, LARGEST_SHARE = 500, 1 / 3
 """Held-out queries that evidence should rest on, and the largest share of a log that is held out for it."""
 SAFE = "safe"
 """The entry of a ranker's choices that says how it was made safe."""
-
-
-@dataclass(frozen=True)
-class TriedFactor:
-    """A factor by which exposure may move, and what held-out data say it gains over the logged order."""
-
-    factor: float | None
-    """None: no bound."""
-    gain: float
-    """Gain in discounted clicks (or relevance) an impression, relative to that of the lists as shown."""
-    low: float
-    high: float
 
 
 def allowed(largest: float | str) -> tuple[float, ...]:
@@ -140,8 +128,9 @@ def make_safe(
     choice = {
         "largest": largest,
         "factor": _finite(factors[best]),
+        # Gains over the logged order, relative to the discounted clicks of the lists as shown.
         "tried": [
-            asdict(TriedFactor(_finite(factor), interval.mean, interval.low, interval.high))
+            {"factor": _finite(factor), "gain": interval.mean, "low": interval.low, "high": interval.high}
             for factor, interval in zip(factors, intervals, strict=True)
         ],
         "clicks": clicks,

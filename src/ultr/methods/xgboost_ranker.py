@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ultr.arrays import Doubles
 from ultr.data import ragged
-from ultr.errors import OptionError, UltrWarning
+from ultr.errors import OptionError, UltrWarning, imported
 from ultr.methods.factors import Factor
 from ultr.methods.lambdamart import LabelledLists, LambdaMART
 from ultr.relevance.forest import forest_of_xgboost
@@ -100,7 +100,8 @@ class XGBoostRanker(LambdaMART):
 
     def boosting(self, lists: LabelledLists, held_out: LabelledLists | None) -> _XGBoost:
         """XGBoost's `rank:ndcg`, leaf by leaf as LightGBM grows; debiased with `lambdarank_unbiased`."""
-        xgboost, trees, threads = self.imported("xgboost", "xgboost"), self.relevance, torch.get_num_threads()
+        xgboost = imported("xgboost", "xgboost", why=f"{type(self).__name__} needs xgboost")
+        trees, threads = self.relevance, torch.get_num_threads()
         assert isinstance(trees, Trees)
         if self.debias and (lists.positions != ragged.ranks(lists.offsets) + 1).any():
             message = (

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import Any
 
-from ultr.data.column_names import check_column, closest
+from ultr.data.column_names import check_column, closest, listed
 from ultr.errors import DataError, OptionError
 from ultr.preparation.engine import Engine
 from ultr.preparation.sources import name_of, open_table
@@ -124,8 +124,7 @@ def in_words(actions: Mapping[str, int], *, most: int = 20) -> str:
     >>> in_words({"view": 1200, "buy": 3})
     'view 1,200, buy 3'
     """
-    more = f" and {len(actions) - most:,} more" if len(actions) > most else ""
-    return ", ".join(f"{name} {count:,}" for name, count in list(actions.items())[:most]) + more
+    return listed([f"{name} {count:,}" for name, count in actions.items()], most=most)
 
 
 def _check_columns(events: Any, shown: Any, spec: EventsSpec, what: str) -> None:

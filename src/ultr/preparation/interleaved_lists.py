@@ -21,6 +21,8 @@ from ultr.preparation.values import text
 
 MINUTES = 30.0
 """Time after a list in which what users do counts."""
+SHORT = 8
+"""Letters of a digest that are shown."""
 _MINUTE = 60 * 10**6
 _OF_LISTS = ("explore", "policy", "against")
 _TEAM_DRAFT, _OLD, _NEW = "team-draft", "old", "new"
@@ -49,6 +51,11 @@ class InterleavedLists:
     def lists(self) -> int:
         """Number of lists that count."""
         return sum(self.outcomes.values())
+
+    @property
+    def short(self) -> str:
+        """Both rankers by the beginnings of their digests."""
+        return f"{self.old[:SHORT]} and {self.new[:SHORT]}"
 
 
 def read_interleaved(

@@ -38,7 +38,7 @@ from ultr.preparation.robots import marked, without_few
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.summary import PutAside, Summary, Tally, in_words
 from ultr.preparation.survey import Surveyed, survey
-from ultr.preparation.times import Periods
+from ultr.preparation.times import day_begins, period_begins
 from ultr.preparation.times import names as names_of
 
 REJECTED = "rejected.parquet"
@@ -138,7 +138,7 @@ class _Preparation:
         named = every.filter(every.page.notnull()) if read.nameless else every
         pages, robots = marked(engine, named, options.robots, drop=options.drop_robots)
         pages = without_few(engine, pages, of_query=options.fewest_pages, of_user=options.fewest_user_pages)
-        begins = self._periods().begins(engine, kept_pages(pages)) if found.columns.time else []
+        begins = self._begins(kept_pages(pages)) if found.columns.time else []
         on_pages = partial(found.rows_on, engine)
         collapsed = collapse(engine, found.rows, pages, name="first", rows_on=on_pages, begins=begins)
         collapsed = without_repeated_rows(engine, found.rows, collapsed, begins)
@@ -211,8 +211,10 @@ class _Preparation:
             self.told(found.in_words())
         return found
 
-    def _periods(self) -> Periods:
-        return Periods(0 if self.options.by_day else int(self.options.periods))
+    def _begins(self, pages: Any) -> list[Any]:
+        if self.options.by_day:
+            return day_begins(self.engine, pages)
+        return period_begins(self.engine, pages, count=int(self.options.periods))
 
     def _labels(self, found: Surveyed) -> Any | None:
         if found.columns.label is None:

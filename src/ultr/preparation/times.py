@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ultr.errors import DataError
@@ -76,40 +75,33 @@ def written(time: Any) -> Any:
     return time.cast("string").re_replace(r"[+]00$", "")
 
 
-@dataclass(frozen=True)
-class Periods:
-    """Parts of the time of a log, with about as many pages each, or days."""
+def period_begins(engine: Engine, pages: Any, *, count: int) -> list[Any]:
+    """The first time of each of at most so many periods with about as many pages, as text unless times are numbers.
 
-    count: int
-    """Number of parts at most; 0 = days."""
+    A time belongs to period `floor(count * share)`, where `share` is that of the pages before it and half of its own.
+    So pages of one time are in one period, and a period that no time belongs to is left out.
+    """
+    import ibis
 
-    def begins(self, engine: Engine, pages: Any) -> list[Any]:
-        """The first time of each period, as text unless times are numbers.
+    times = pages.group_by("time").agg(pages=pages.count().cast("int64"))
+    up_to = times.pages.sum().over(ibis.window(order_by=times.time, preceding=None, following=0)).cast("int64")
+    total = times.pages.sum().over(ibis.window()).cast("int64")
+    times = times.mutate(period=(2 * up_to - times.pages) * count // (2 * total))
+    first = times.group_by("period").agg(begin=times.time.min())
+    begin = first.begin if first.begin.type().is_numeric() else written(first.begin)
+    found: list[Any] = engine.fetch(first.select("period", begin=begin).order_by("period"))["begin"].to_pylist()
+    return found
 
-        A time belongs to period `floor(count * share)`, where `share` is that of the pages before it and half of its
-        own. So pages of one time are in one period, and a period that no time belongs to is left out.
-        """
-        import ibis
 
-        if not self.count:
-            return self._days(engine, pages)
-        times = pages.group_by("time").agg(pages=pages.count().cast("int64"))
-        up_to = times.pages.sum().over(ibis.window(order_by=times.time, preceding=None, following=0)).cast("int64")
-        total = times.pages.sum().over(ibis.window()).cast("int64")
-        times = times.mutate(period=(2 * up_to - times.pages) * self.count // (2 * total))
-        first = times.group_by("period").agg(begin=times.time.min())
-        begin = first.begin if first.begin.type().is_numeric() else written(first.begin)
-        found: list[Any] = engine.fetch(first.select("period", begin=begin).order_by("period"))["begin"].to_pylist()
-        return found
-
-    def _days(self, engine: Engine, pages: Any) -> list[str]:
-        if pages.time.type().is_numeric():
-            raise DataError(
-                f"the times of {engine.source} are numbers, which have no days; give a column of dates or timestamps, "
-                "or a number of --periods"
-            )
-        days = pages.select(day=pages.time.cast("date").cast("string")).distinct()
-        return sorted(f"{day[:10]}{_MIDNIGHT}" for day in engine.fetch(days)["day"].to_pylist())
+def day_begins(engine: Engine, pages: Any) -> list[str]:
+    """The first time of each day that has a page."""
+    if pages.time.type().is_numeric():
+        raise DataError(
+            f"the times of {engine.source} are numbers, which have no days; give a column of dates or timestamps, "
+            "or a number of --periods"
+        )
+    days = pages.select(day=pages.time.cast("date").cast("string")).distinct()
+    return sorted(f"{day[:10]}{_MIDNIGHT}" for day in engine.fetch(days)["day"].to_pylist())
 
 
 def period(time: Any, starts: Sequence[Any]) -> Any:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ultr import checks
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.column_names import check_column
-from ultr.errors import DataError, MissingExtraError, OptionError, how_to_install
+from ultr.errors import DataError, OptionError, imported
 from ultr.relevance.forest import forest_of_lightgbm
 from ultr.relevance.inputs import Documents, Inputs
 from ultr.relevance.preprocessing import InputLayout
@@ -166,10 +166,7 @@ def _numbered(column: Floats) -> Integers:
 
 
 def _booster(options: Trees, features: Floats, categorical: list[int], start: Doubles) -> Booster:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise MissingExtraError(f"trees need LightGBM; install it with: {how_to_install('trees')}") from error
+    lightgbm = imported("lightgbm", "trees", why="trees need LightGBM")
     fewest = min(options.fewest_documents, max(len(features) // 4, 1))
     parameters: dict[str, Any] = {
         "objective": "none",
@@ -192,7 +189,8 @@ def _booster(options: Trees, features: Floats, categorical: list[int], start: Do
     data = lightgbm.Dataset(
         features, init_score=init, categorical_feature=categorical, params=parameters, free_raw_data=True
     )
-    return lightgbm.Booster(parameters, data)
+    booster: Booster = lightgbm.Booster(parameters, data)
+    return booster
 
 
 def category_parameters(categorical: Sequence[int], features: int, fewest: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any
 
@@ -72,6 +72,10 @@ class ExpectedGain:
         fewer = "less" if self.value_of else "fewer"
         return f"Expected: {change} {fewer} {what} with {name} than with the order that users see today."
 
+    def as_json(self) -> dict[str, Any]:
+        """Every number."""
+        return asdict(self) | {"verdict": str(self.verdict), "value_of": self.value_of or "clicks"}
+
 
 def decision(inputs: ReportInputs) -> Section:
     """The facts for a person who decides whether the subject goes to users."""
@@ -100,11 +104,11 @@ def decision(inputs: ReportInputs) -> Section:
         word="" if gain is None else {Verdict.GOOD: "yes", Verdict.BAD: "no"}.get(gain.verdict, "cannot tell"),
         parts=parts,
         numbers={
-            "expected_gain": None if gain is None else _gain_numbers(gain),
+            "expected_gain": None if gain is None else gain.as_json(),
             "another_first": _share(moved, 1),
             "other_first_three": _share(moved, 3),
             "exposure_shift": vars(shift),
-            "queries_that_lose": None if losing is None else losing.as_json(),
+            "queries_that_lose": None if losing is None else vars(losing),
         },
         name="decision",
     )
@@ -165,16 +169,11 @@ class Losing:
     """Queries that would get fewer clicks, or less value, by the estimate."""
 
     queries: int
-    pages: float
-    """Share of the pages."""
     of: int
     """Queries that were looked at."""
-    worst: tuple[tuple[str, float, float, float], ...]
+    share_of_pages: float
+    worst: Sequence[tuple[str, float, float, float]]
     """Query, pages, clicks or value a page today and expected, from the largest loss."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Every number."""
-        return {"queries": self.queries, "of": self.of, "share_of_pages": self.pages, "worst": list(self.worst)}
 
 
 def _losing(inputs: ReportInputs) -> Losing | None:
@@ -187,9 +186,9 @@ def _losing(inputs: ReportInputs) -> Losing | None:
     worst = [row for row in np.argsort(change, kind="stable")[:LOSERS] if change[row] < 0]
     return Losing(
         queries=int((change < 0).sum()),
-        pages=float(pages[change < 0].sum() / pages.sum()),
         of=len(change),
-        worst=tuple(
+        share_of_pages=float(pages[change < 0].sum() / pages.sum()),
+        worst=[
             (
                 str(names[row]),
                 float(pages[row]),
@@ -197,7 +196,7 @@ def _losing(inputs: ReportInputs) -> Losing | None:
                 float(new.totals[row] / pages[row]),
             )
             for row in worst
-        ),
+        ],
     )
 
 
@@ -279,19 +278,8 @@ def _risk(shift: ExposureShift, losing: Losing | None, counted: str) -> str:
     )
     if losing is not None and losing.of:
         said += (
-            f" By the same estimate, {losing.queries:,} of {losing.of:,} queries, with {losing.pages:.0%} of the "
-            f"pages, would get {'less' if counted == 'value' else 'fewer'} {counted}; for a single query that is a "
+            f" By the same estimate, {losing.queries:,} of {losing.of:,} queries, with {losing.share_of_pages:.0%} of "
+            f"the pages, would get {'less' if counted == 'value' else 'fewer'} {counted}; for a single query that is a "
             "guess."
         )
     return said
-
-
-def _gain_numbers(gain: ExpectedGain) -> dict[str, Any]:
-    return {
-        "verdict": str(gain.verdict),
-        "percent": None if gain.percent is None else vars(gain.percent),
-        "reason": gain.reason,
-        "clicks": gain.clicks,
-        "effective_clicks": gain.effective_clicks,
-        "value_of": gain.value_of or "clicks",
-    }

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers, Strings
+from ultr.arrays import Integers, Strings
 from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
 from ultr.data.judged import JudgedLists
@@ -92,17 +92,13 @@ class ReportInputs:
         return None if self.log is None else unseen_part(rankers, self.log)
 
     @cached_property
-    def scores(self) -> Doubles:
-        """The subject's scores of all documents of the log, as candidates of one query."""
-        assert self.log is not None
-        return self.subject.ranker.score(self.log.features).astype(np.float64)
-
-    @cached_property
     def diagnosis(self) -> Diagnosis | None:
         """The doctor's findings in the log; None where there is no log or no click in it."""
         if self.log is None or not self.log.clicks.any():
             return None
-        return diagnose(self.log, scores=self.scores, samples=self.samples, draws=self.draws, source=self.log_name)
+        # All documents of the log, as candidates of one query.
+        scores = self.subject.ranker.score(self.log.features).astype(np.float64)
+        return diagnose(self.log, scores=scores, samples=self.samples, draws=self.draws, source=self.log_name)
 
     @cached_property
     def frequent(self) -> ClickLog:

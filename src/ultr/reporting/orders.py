@@ -10,7 +10,7 @@ from ultr.pages import Section, Table
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
 from ultr.reporting.moved import moved_lists
-from ultr.reporting.reasons import Reasons
+from ultr.reporting.reasons import in_words, reasons
 
 EXAMPLES = 4
 
@@ -37,10 +37,10 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     else:
         text = f"{text} {shift.sentence(second.name, AS_SHOWN if first is None else first.name)}"
     # In the second order, as that is how the explained model ranks them.
-    reasons = [Reasons.of(second, inputs.log, moved.documents[moved.order]) for moved in found]
+    why = [reasons(second, inputs.log, moved.documents[moved.order]) for moved in found]
     tables = [
-        Table(moved.caption, moved.rows(sides, inputs.names(moved.documents), why.texts()), folded=True)
-        for moved, why in zip(found, reasons, strict=True)
+        Table(moved.caption, moved.rows(sides, inputs.names(moved.documents), list(map(in_words, each))), folded=True)
+        for moved, each in zip(found, why, strict=True)
     ]
     numbers = [
         {
@@ -50,9 +50,9 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
             "first_order": moved.documents.tolist(),
             "second_order": moved.documents[moved.order].tolist(),
             "clicks": moved.clicks.tolist(),
-            "reasons": why.numbers(),
+            "reasons": each,
         }
-        for moved, why in zip(found, reasons, strict=True)
+        for moved, each in zip(found, why, strict=True)
     ]
     return Section(
         title,

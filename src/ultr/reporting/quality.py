@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import partial
 
 from ultr.evaluation import Evaluation, QueryLikelihoods, UnseenPart, click_fit, gap_closed
@@ -100,20 +100,20 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
         "knows the bias, so this alone does not prove a better ranking."
     )
     measured = {"compared_on": unseen.name, "warnings": unseen.warnings, "notes": unseen.notes, "clicks": numbers}
-    found = inputs.comparison
-    section = Section(
-        TITLE, text, tables=[Table("clicks predicted, 95 % intervals over queries", rows)], name="quality"
-    )
-    if found is None:
-        advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
-        return replace(section, advice=" ".join([*unseen.remarks, advice]), numbers=measured)
-    told = {
-        field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
-        for field, answer in found.answers.items()
-    }
-    return replace(
-        section,
-        advice=" ".join([*unseen.remarks, found.assumption.sentence]),
-        parts=found.parts(),
-        numbers=measured | {"against": found.names[0], "answers": told},
+    advice = "To learn whether it ranks better than another model, give --against MODEL; with labels, --data."
+    if (found := inputs.comparison) is not None:
+        told = {
+            field: {"verdict": answer.verdict, "reason": answer.reason, "winner": answer.winner}
+            for field, answer in found.answers.items()
+        }
+        measured |= {"against": found.names[0], "answers": told}
+        advice = found.assumption.sentence
+    return Section(
+        TITLE,
+        text,
+        advice=" ".join([*unseen.remarks, advice]),
+        tables=[Table("clicks predicted, 95 % intervals over queries", rows)],
+        parts=[] if found is None else found.parts(),
+        numbers=measured,
+        name="quality",
     )

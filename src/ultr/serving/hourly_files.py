@@ -58,7 +58,8 @@ class HourlyFiles:
         """Add lines to both tables, or to none of them: an `OSError`, such as of a full disk, leaves no piece."""
         hour = _hour(now)
         size = len(queries) + len(events)
-        if self._drafts and (not self._key.startswith(hour) or self._size + size > self.most_bytes // _PIECES):
+        held = sum(self._sizes.values())
+        if self._drafts and (not self._key.startswith(hour) or held + size > self.most_bytes // _PIECES):
             self.finish()
         if not self._drafts:
             self._begin(hour)
@@ -95,10 +96,6 @@ class HourlyFiles:
             publish(files, LINES)
         else:
             self._publisher.put(files)
-
-    @property
-    def _size(self) -> int:
-        return sum(self._sizes.values())
 
     def _path(self, table: str) -> Path:
         return self.folder / f".{table}-{self._key}{LINES}{DRAFT}"

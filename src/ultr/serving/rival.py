@@ -47,11 +47,7 @@ def _difference(answering: Scorer, rival: Scorer) -> str | None:
         if further := [name for name in theirs if name not in ours]:
             return f"has a further feature {further[0]!r}"
         return "has the features in another order"
-    if other := [column for column in {*answering.codes, *rival.codes} if _codes(answering, rival, column)]:
-        return f"has other categories of feature {ours[min(other)]!r}"
+    for column, name in enumerate(ours):
+        if answering.codes.get(column) != rival.codes.get(column):
+            return f"has other categories of feature {name!r}"
     return None
-
-
-def _codes(answering: Scorer, rival: Scorer, column: int) -> bool:
-    """True if the codes of a column differ."""
-    return answering.codes.get(column) != rival.codes.get(column)

@@ -11,7 +11,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.data.scaling import FeatureScaling
-from ultr.errors import DataError, MissingExtraError, how_to_install
+from ultr.errors import DataError, imported
 from ultr.seeding import generator
 
 MOST_PAIRS = 200_000
@@ -84,18 +84,13 @@ def _pairs(judged: JudgedLists, queries: Integers, *, most: int, seed: int) -> t
 
 def _separate(differences: Floats) -> Doubles:
     """The normal of the plane through the origin that has these vectors on its positive side."""
-    try:
-        from sklearn.svm import LinearSVC
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the Ranking SVM needs scikit-learn; install it with: {how_to_install('train')}"
-        ) from error
+    sklearn_svm = imported("sklearn.svm", "train", why="the Ranking SVM needs scikit-learn")
     if len(differences) == 1:
         differences = np.repeat(differences, 2, axis=0)
     # Without an intercept a vector and its mirror image say the same, but the solver insists on two classes.
     signs = np.where(np.arange(len(differences)) % 2, -1, 1)
     # The primal solver is a deterministic Newton method and converges where the dual runs out of steps.
-    svm = LinearSVC(dual=False, fit_intercept=False, tol=1e-4, max_iter=10_000, random_state=0)
+    svm = sklearn_svm.LinearSVC(dual=False, fit_intercept=False, tol=1e-4, max_iter=10_000, random_state=0)
     svm.fit(differences * signs[:, None].astype(np.float32), signs)
     weights: Doubles = svm.coef_[0].astype(np.float64)
     return weights

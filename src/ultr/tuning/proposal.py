@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ultr.errors import MissingExtraError, how_to_install
+from ultr.errors import imported
 from ultr.relevance.search_space import Between, OneOf, SearchSpace
 from ultr.seeding import generator
 
@@ -23,7 +23,7 @@ def propose(space: SearchSpace, tried: Sequence[tuple[Settings, float]], *, seed
 
     The random numbers depend on seed and number alone, so a search that goes on where it was stopped tries the same.
     """
-    optuna = _optuna()
+    optuna = imported("optuna", "tune", why="a search needs optuna")
     distributions = {name: _distribution(values) for name, values in space.items()}
     with _quiet():
         sampler = optuna.samplers.TPESampler(seed=int(generator(seed, "tuning", number).integers(2**32)))
@@ -52,14 +52,6 @@ def _coded(values: Between | OneOf, value: Any) -> Any:
 
 def _decoded(values: Between | OneOf, found: Any) -> Any:
     return values.values[found] if isinstance(values, OneOf) else found
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise MissingExtraError(f"a search needs optuna; install it with: {how_to_install('tune')}") from error
-    return optuna
 
 
 @contextmanager

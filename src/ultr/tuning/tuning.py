@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +24,7 @@ from ultr.methods.lambdamart import LambdaMART
 from ultr.methods.ranker import Ranker
 from ultr.metrics import paired_lead
 from ultr.relevance.search_space import SearchSpace
-from ultr.train.checkpoint import Record
+from ultr.train.progress import Silent
 from ultr.tuning.proposal import propose
 from ultr.tuning.search_folder import BEST, FIRST, SearchFolder, TriedSettings
 
@@ -149,23 +149,16 @@ class _OutOfTimeError(Exception):
     """The time of the search is over."""
 
 
-class _Clock:
+class _Clock(Silent):
     """An observer that ends a training when the time is over."""
 
     def __init__(self, deadline: float | None) -> None:
         self._deadline = deadline
 
-    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:
-        """Show nothing."""
-        return nullcontext()
-
     def step(self, done: int) -> None:
         """Look at the clock."""
         if self._deadline is not None and monotonic() > self._deadline:
             raise _OutOfTimeError
-
-    def record(self, record: Record, *, best: float | None) -> None:
-        """Show nothing."""
 
 
 def _check(estimator: object, log: object) -> None:

@@ -6,7 +6,6 @@ killed call leaves is found again and used if it is the same, or written anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis import Diagnosis, diagnose
+from ultr.diagnosis import diagnose
 from ultr.errors import DataError, OptionError
 from ultr.exporting import export
 from ultr.methods import load
@@ -59,7 +58,10 @@ def begin(
         content = _served_already(Path(settings.from_folder(run.path, settings.served)), model)
         name, shares = clicks.period_names[-1], Shares.of(clicks, settings)
         settings.write(run.path / SETTINGS)
-        new = _given(model) if model is not None else _trained(run, name, shares, None, progress=progress)
+        if model is None:
+            new = _trained(run, name, shares, None, progress=progress)
+        else:
+            new = NewRanker(load(model), f"it is {model}")
         new.ranker.save(run.model(name), overwrite=True)
         if content is None:
             export(new.ranker, run.exported(name), overwrite=True)
@@ -119,7 +121,7 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
             training=_training(new, spent),
             versions=load_manifest(run.model(day)).versions,
             judgement=judgement.as_json(),
-            doctor=_verdicts(found),
+            doctor={finding.name: str(finding.verdict) for finding in found.findings},
             **_about(log, shares, settings),
         )
         if not dry_run:
@@ -203,10 +205,6 @@ def _trained(
     return new
 
 
-def _given(model: str | Path) -> NewRanker:
-    return NewRanker(load(model), f"it is {model}")
-
-
 def _served_already(served: Path, model: str | Path | None) -> bytes | None:
     """The content of the served file, if there is one, which must be that of the model."""
     if not served.is_file():
@@ -251,10 +249,6 @@ def _training(new: NewRanker, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "choices": dict(new.ranker.choices),
     }
-
-
-def _verdicts(found: Diagnosis) -> Mapping[str, str]:
-    return {finding.name: str(finding.verdict) for finding in found.findings}
 
 
 def _kept_for(ledger: Ledger) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -108,10 +107,6 @@ class NewRanker:
             return None
         begun = None if served is None else weights_digest(served.model)
         warm = record.init_model is not None
-        if (warm and record.init_model != begun) or dict(ranker.options) != _options(settings, warm=warm):
+        if (warm and record.init_model != begun) or dict(ranker.options) != settings.estimator(warm=warm).content():
             return None
         return cls(ranker, "" if warm else "it was trained anew by a call that was stopped")
-
-
-def _options(settings: UpdateSettings, *, warm: bool) -> dict[str, Any]:
-    return settings.estimator(warm=warm).content()

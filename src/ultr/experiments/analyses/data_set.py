@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.tables import Row
@@ -25,13 +22,9 @@ def data_set(experiment: Experiment) -> Section:
     parts = {"training": splits.train, "validation": splits.validation, "test": splits.test}
     sizes = {name: _sizes([part]) for name, part in parts.items()}
     sizes["all"] = _sizes(list(parts.values()))
-    sizes["all, with a relevant document"] = _sizes([_relevant(part) for part in parts.values()])
+    sizes["all, with a relevant document"] = _sizes([part.with_relevant() for part in parts.values()])
     rows = [_row(name, *numbers) for name, numbers in (sizes | PUBLISHED).items()]
     return Section(experiment.spec.title, NOTES, tables=[Table(experiment.source.name, rows)], numbers=sizes)
-
-
-def _relevant(part: JudgedLists) -> JudgedLists:
-    return part.select(np.unique(ragged.list_numbers(part.offsets)[part.labels > 0]))
 
 
 def _sizes(parts: list[JudgedLists]) -> tuple[int, int, int, int]:
@@ -41,13 +34,11 @@ def _sizes(parts: list[JudgedLists]) -> tuple[int, int, int, int]:
 
 
 def _row(name: str, queries: int, documents: int, features: int, grades: int) -> Row:
-    counts = {"queries": f"{queries:,}", "documents": f"{documents:,}"}
-    return (
-        {"part": name}
-        | counts
-        | {
-            "features": str(features),
-            "grades": str(grades),
-            "documents per query": f"{documents / queries:.2f}",
-        }
-    )
+    return {
+        "part": name,
+        "queries": f"{queries:,}",
+        "documents": f"{documents:,}",
+        "features": str(features),
+        "grades": str(grades),
+        "documents per query": f"{documents / queries:.2f}",
+    }

@@ -19,7 +19,7 @@ from ultr.experiments.model_selection import (
     is_default,
     model_selection,
 )
-from ultr.experiments.tables import Row, figure, spread
+from ultr.experiments.tables import Row, figure, spread_of
 from ultr.methods.vectorization import Vectorization
 from ultr.pages import Section, Table
 
@@ -89,8 +89,8 @@ def _rows(regrets: Mapping[str, Sequence[Scores]]) -> list[Row]:
         rows.append(
             {
                 "chosen by": way,
-                **{clicks: _spread([each[way] for each in found]) for clicks, found in regrets.items()},
-                "all": _spread(values),
+                **{clicks: spread_of([each[way] for each in found]) for clicks, found in regrets.items()},
+                "all": spread_of(values),
                 "worst": figure(max(values)),
                 "best picked": "" if way == RANDOM else f"{values.count(0) / len(values):.0%}",
             }
@@ -101,10 +101,6 @@ def _rows(regrets: Mapping[str, Sequence[Scores]]) -> list[Row]:
 def _quality_rows(qualities: Mapping[str, Sequence[Scores]]) -> list[Row]:
     labels = next(iter(qualities.values()))[0]
     return [
-        {"ranker": label, **{clicks: _spread([each[label] for each in found]) for clicks, found in qualities.items()}}
+        {"ranker": label, **{clicks: spread_of([each[label] for each in found]) for clicks, found in qualities.items()}}
         for label in labels
     ]
-
-
-def _spread(values: Sequence[float]) -> str:
-    return spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else float("nan"))

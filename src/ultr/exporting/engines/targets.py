@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import isnan
 from typing import Any
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats
-from ultr.errors import MissingExtraError, how_to_install
+from ultr.errors import imported
 from ultr.exporting.engines import elastic, interpreters, lightgbm_text, ranklib, solr, xgboost_dump, xgboost_model
 from ultr.scoring.forest import Forest
 
@@ -58,12 +57,7 @@ def _by_xgboost(content: str, names: Sequence[str], features: Floats) -> Doubles
 
 
 def _library(name: str, extra: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"a file for {name} is checked with the library itself; install it with: {how_to_install(extra)}"
-        ) from error
+    return imported(name, extra, why=f"a file for {name} is checked with the library itself")
 
 
 PLUGIN = Target(

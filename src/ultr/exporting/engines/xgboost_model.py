@@ -68,7 +68,6 @@ def _siblings_together(tree: Forest) -> Forest:
 
 
 def _tree(tree: Forest, number: int, features: int) -> dict[str, Any]:
-    tree = _siblings_together(tree)
     leaf = tree.features == LEAF
     nodes = len(tree.features)
     parents = np.full(nodes, _NO_PARENT)
