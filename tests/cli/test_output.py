@@ -27,3 +27,34 @@ def test_long_words_wrap_where_there_is_room(
     text = capsys.readouterr().out
     assert text.count("click") == 1
     assert max(map(len, text.splitlines())) <= 40
+
+
+@pytest.mark.parametrize("columns", range(44, 120, 3))
+def test_no_cell_is_cut_off_at_any_width(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = {
+        "ranker": "the lists as shown",
+        "value": "2.391 2.118-2.710",
+        "effective clicks": "12,345",
+        "clipped": "0.5%",
+        "never shown": "10.0%",
+    }
+    print_table([row, row | {"ranker": "raw", "value": "1.971"}])
+    words = capsys.readouterr().out.split()
+    assert max(map(words.count, ("12,345", "0.5%", "10.0%"))) == min(map(words.count, ("12,345", "0.5%", "10.0%"))) == 2
+    assert {"2.391", "2.118-2.710", "1.971", "effective", "clicks", "clipped", "never", "shown"} <= set(words)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_a_sentence_that_begins_with_a_number_wraps_as_words_do(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    sentence = "12 groups of documents, each of which was shown at two positions or more and clicked at one of them"
+    print_table([{"what": "tested", "number": sentence}, {"what": "p", "number": "0.03"}])
+    text = capsys.readouterr().out
+    assert [word for word in text.split() if word in sentence.split()] == sentence.split()
+    assert "0.03" in text
+    assert max(map(len, text.splitlines())) <= columns

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from ultr.pages import Section
 
 
+_BETWEEN, _EDGE = 2, 1
+"""Blanks that a table has for each column, and at its edge."""
+_LONGEST_NUMBER = 40
+"""Letters of a cell beyond which it is a sentence, even if it begins with a number."""
+_NARROWEST_TEXT = 20
+"""A column of words is not made narrower than this, if its words are longer."""
+
 _quiet = ContextVar("quiet", default=False)
 
 
@@ -82,16 +89,19 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
     first, *others = rows[0]
     for part in _that_fit(rows, first, others, console.width):
         table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for column in (first, *part):
+        columns = [first, *part]
+        # Headings break where there is no room for them in one line; numbers never do.
+        tight = _EDGE + sum(_width(rows, each, heading=len(each)) for each in columns) > console.width
+        for column in columns:
             numeric = column != first and _is_numeric(rows, column)
             table.add_column(
                 shown(column),
                 justify="right" if numeric else "left",
                 no_wrap=column == first,
-                min_width=max(_cell_width(row[column]) for row in rows) if numeric else None,
+                width=_width(rows, column) - _BETWEEN if numeric and tight else None,
             )
         for row in rows:
-            table.add_row(*(shown(row[column]) for column in (first, *part)))
+            table.add_row(*(shown(row[column]) for column in columns))
         console.print(table)
 
 
@@ -104,15 +114,19 @@ def print_section(section: Section) -> None:
 
 
 def _is_numeric(rows: Sequence[Mapping[str, str]], column: str) -> bool:
-    return any(row[column][:1] in tuple("0123456789.+-") for row in rows)
+    """True if some cell begins with a number and none is a sentence."""
+    cells = [row[column] for row in rows]
+    return any(cell[:1] in tuple("0123456789.+-") for cell in cells) and max(map(_cell_width, cells)) <= _LONGEST_NUMBER
 
 
 def _that_fit(rows: Sequence[Mapping[str, str]], first: str, others: Sequence[str], width: int) -> Iterator[list[str]]:
     """The columns beside the first in groups that fit the screen; numbers are not broken, words are."""
-    free = width - _width(rows, first) - 2
+    free = width - _width(rows, first) - _EDGE
     group: list[str] = []
     for column in others:
-        needed = _width(rows, column) if _is_numeric(rows, column) else 0
+        needed = _width(rows, column)
+        if not _is_numeric(rows, column):
+            needed = min(needed, _NARROWEST_TEXT)
         if group and sum(_width(rows, each) for each in group) + needed > free:
             yield group
             group = []
@@ -120,8 +134,10 @@ def _that_fit(rows: Sequence[Mapping[str, str]], first: str, others: Sequence[st
     yield group
 
 
-def _width(rows: Sequence[Mapping[str, str]], column: str) -> int:
-    return 2 + max([*map(len, column.split()), *(_cell_width(row[column]) for row in rows)])
+def _width(rows: Sequence[Mapping[str, str]], column: str, *, heading: int = 0) -> int:
+    """What a column takes of the screen, with its heading broken into words unless it has a length of its own."""
+    words = heading or max(map(len, column.split()), default=0)
+    return _BETWEEN + max([words, *(_cell_width(row[column]) for row in rows)])
 
 
 def _cell_width(text: str) -> int:
