@@ -19,7 +19,8 @@ from ultr.datasets.splits import Splits
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, QueryLikelihoods, compare
 from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
-from ultr.metrics import log_likelihoods
+from ultr.metrics import Interval, log_likelihoods
+from ultr.pages import Verdict
 from ultr.relevance import MLP
 from ultr.simulation.log import simulate_log
 
@@ -147,10 +148,19 @@ def test_there_are_no_raw_clicks_to_rank_by_where_every_page_was_shown_once() ->
     assert comparison.value.difference is not None
 
 
-def test_a_ranker_is_not_better_than_itself() -> None:
-    answer = compare(GRADES, By(0), log_of(judged()), assumption=UNTESTED).value
-    assert answer.verdict == "cannot tell"
-    assert "which holds 0" in answer.reason
+@pytest.mark.parametrize("noise", [0.5, 0.0])
+def test_rankers_with_the_same_order_rank_alike_whether_or_not_propensities_are_known(noise: float) -> None:
+    log = log_of(judged(), noise=noise)
+    comparison = compare(GRADES, By(0), log, names=("old", "new"), assumption=UNTESTED)
+    answer = comparison.value
+    assert (answer.verdict, answer.winner, answer.difference) == ("they rank alike", None, Interval(0.0, 0.0, 0.0))
+    queries = len(np.unique(comparison.unseen.log.queries))
+    assert answer.reason == f"old and new put the documents of all {queries:,} queries in the same order"
+    section = comparison.section()
+    assert (section.badge, section.verdict) == ("the same", Verdict.CAREFUL)
+    assert section.answer.startswith("they rank alike: old and new put")
+    assert "log with swaps" not in section.advice
+    assert compare(GRADES, NOISE, log, assumption=UNTESTED).value.verdict != "they rank alike"
 
 
 def test_without_swaps_the_values_cannot_be_told_but_the_likelihood_can() -> None:

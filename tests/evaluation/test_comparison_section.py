@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.diagnosis.logs import thorough
+from tests.evaluation.test_assumption import found_by
 
 from ultr.evaluation.assumption import Assumption
 from ultr.evaluation.comparison import Comparison, ranked
@@ -75,6 +78,34 @@ def test_without_propensities_the_section_says_what_to_give() -> None:
     assert section.advice.endswith("Give --propensities, or a log with swaps, to compare the rankings themselves.")
     assert [table.title for table in section.tables] == ["answers, 95 % intervals"]
     assert [section.tables[0].rows[0][column] for column in ("by", "low", "high")] == ["", "", ""]
+
+
+@pytest.mark.parametrize("adjusted", [0, 1, 3])
+def test_values_and_answers_never_contradict_each_other(adjusted: int) -> None:
+    """A value by one propensity for each position is shown beside no answer that allows for other bias."""
+    plain = compared("new", 0.01, 0.2)
+    plain = replace(plain, assumption=Assumption.of_test(found_by(2, 0.9, 0.02)))
+    by_value = [replace(plain.value, adjusted=number < adjusted) for number in range(3)]
+    found = replace(plain, value=by_value[0], value_against_shown=by_value[1], value_against_raw_clicks=by_value[2])
+    section = found.section()
+    assert ("value" in section.tables[0].rows[0]) is (adjusted == 0)
+    assert ("mean" in section.numbers["values"]["raw"]) is (adjusted == 0)
+    assert section.numbers["values"]["raw"]["effective_clicks"] == 3
+    assert section.tables[0].title == (
+        "evidence of each value" if adjusted else "value, 95 % intervals with the propensities taken for known"
+    )
+    for made in (section, ranked([found, plain] if adjusted < 3 else [found, found])):
+        assert ("may name the worse ranker" in made.advice) is (adjusted < 3)
+        assert ("The answers by value allow for that" in made.advice) is (adjusted == 3)
+        assert "Positions bias documents in more than one way (p = 0.02)" in made.advice
+
+
+def test_of_many_what_cannot_be_told_comes_with_its_reason_once() -> None:
+    found = [compared(name, 0, 1, known=False) for name in ("one", "two")] + [compared("better", 0.1, 0.3)]
+    advice = ranked(found).advice
+    assert advice.count("cannot tell: the propensities are not identified") == 1
+    assert "one, two and raw: cannot tell: the propensities are not identified." in advice
+    assert "better and raw" not in advice
 
 
 def test_answers_with_one_reason_stand_together() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,13 +118,14 @@ def compare(
     categories = options.common_categories(rankers)
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
     weights = None if value is None else options.parse_value("value", value, Mapping[str, float])
+    remarks = []
     for name, ranker in rankers.items():
         if weights is None and (own := ranker.options.get("value")):
             pairs = ",".join(f"{signal}={weight:g}" for signal, weight in own.items())
-            said = (
-                f"{name} ranks by value ({as_sum(own)}), and is compared by clicks; --value {pairs} compares by value"
+            remarks.append(
+                f"{name} ranks by value ({as_sum(own)}), and is compared by clicks; --value {pairs} compares by value."
             )
-            output.echo(said, err=True)
+            output.echo(remarks[-1].rstrip("."), err=True)
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.
@@ -151,8 +153,10 @@ def compare(
         found.append(comparison)
     shifts = {name: shift_from_log(ranker, unseen.log) for name, ranker in rankers.items()}
     section = found[0].section() if len(found) == 1 else ranked(found)
+    moves = [shift.sentence(name, AS_SHOWN) for name, shift in shifts.items()]
     if html is not None:
-        Page(section.title, "", [section]).write(html)
+        whole = replace(section, advice="\n\n".join([section.advice, *remarks, *moves]))
+        Page("Comparison of rankers by clicks", str(log), [whole]).write(html)
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
         about = {"log": str(log), "a": names[0], "looks": looks}
@@ -160,8 +164,8 @@ def compare(
         output.print_json(about | answers | moved)
         return
     output.print_section(section)
-    for name, shift in shifts.items():
-        output.echo(shift.sentence(name, AS_SHOWN))
+    for move in moves:
+        output.echo(move)
 
 
 def _names(models: list[Path], against: Path | None) -> list[str]:

@@ -20,6 +20,15 @@ class Assumption:
     p_value: float | None
     sentence: str
 
+    def beside(self, *, adjusted: bool) -> str:
+        """The sentence for answers of which all, or not all, allow for bias that differs between documents."""
+        if not (self.rejected and adjusted and self.p_value is not None):
+            return self.sentence
+        return (
+            f"{_more_than_one(self.p_value)}. The answers by value allow for that, as far as documents ranked high and "
+            "low show it; the one that predicts clicks better need not rank better."
+        )
+
     @classmethod
     def of_log(cls, log: ClickLog, *, seed: int = 0) -> Assumption:
         """The result of `ultr.bias.scalar_test` by clicks alone, as all else in a comparison is."""
@@ -35,7 +44,7 @@ class Assumption:
         p = found.test.p_values[0]
         if found.answer == "no":
             wrong = (
-                f"Positions bias documents in more than one way (p = {p:.2f}), so one propensity for each position "
+                f"{_more_than_one(p)}, so one propensity for each position "
                 "does not describe these clicks: differences in value are off in size and may name the worse ranker, "
                 "above all with given propensities, and the one that predicts clicks better need not rank better."
             )
@@ -45,3 +54,7 @@ class Assumption:
         if found.answer == "yes":
             return cls(False, p, f"{nothing}, and trust bias would have been found with a chance of {power:.0%}.")
         return cls(None, p, f"{nothing}, but trust bias would have been found with a chance of {power:.0%} only.")
+
+
+def _more_than_one(p_value: float) -> str:
+    return f"Positions bias documents in more than one way (p = {p_value:.2f})"

@@ -28,7 +28,7 @@ from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
 from ultr.evaluation.placement import AsShown, Ranking
 from ultr.evaluation.raw_clicks import beside_raw_clicks
-from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
+from ultr.evaluation.trial import ALIKE, CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.evaluation.worth import Worth, check_signals
 from ultr.methods.value_option import as_sum, check_weights
@@ -46,7 +46,8 @@ QUESTIONS = {
 """The claim that each answer of a comparison is about, the second ranker being the subject."""
 EVIDENCE = ("clicks", "effective_clicks", "clipped", "unsupported")
 """Fields of a value that say how much evidence it rests on."""
-_VERDICTS = {"yes": Verdict.GOOD, "no": Verdict.BAD, CANNOT_TELL: Verdict.UNKNOWN}
+_SAME = "the same"
+_VERDICTS = {"yes": Verdict.GOOD, "no": Verdict.BAD, CANNOT_TELL: Verdict.UNKNOWN, _SAME: Verdict.CAREFUL}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,23 +105,36 @@ class Comparison:
         )
 
     @property
+    def by_value(self) -> list[Answer]:
+        """The answers on who ranks better that rest on propensities."""
+        answers = (self.value, self.value_against_shown, self.value_against_raw_clicks)
+        return [answer for answer in answers if answer.difference is not None and answer.verdict != ALIKE]
+
+    @property
+    def _plain(self) -> bool:
+        """True if the value of each ranker, by one propensity for each position, agrees with the answers."""
+        return not any(answer.adjusted for answer in self.by_value)
+
+    @property
     def answers(self) -> dict[str, Answer]:
         """The answers by field."""
         return {field: getattr(self, field) for field in QUESTIONS}
 
     def word(self, answer: Answer) -> str:
-        """The answer for the second ranker: `yes`, `no` or `cannot tell`."""
+        """The answer for the second ranker: `yes`, `no`, `the same` or `cannot tell`."""
+        if answer.verdict == ALIKE:
+            return _SAME
         return CANNOT_TELL if answer.winner is None else "yes" if answer.winner == self.names[1] else "no"
 
     def section(self) -> Section:
         """The comparison in words, with the values and the answers as tables."""
         first, second = self.names
         word = self.word(self.value)
-        advice = [*self.unseen.remarks, self.assumption.sentence, *filter(None, [self.worth, self.exploration])]
+        advice = [*self.unseen.remarks, _assumed([self]), *filter(None, [self.worth, self.exploration])]
         if (placed := self.value_by_placement) is not None:
             said = f"{placed.verdict}; {placed.reason}"
             advice.append(f"By placements of exploration alone, without propensities: {said}.")
-        if not self.values:
+        if not self.values and word != _SAME:
             advice.append("Give --propensities, or a log with swaps, to compare the rankings themselves.")
         return Section(
             f"Does {second} rank better than {first}?",
@@ -160,7 +174,8 @@ class Comparison:
             "value_by_placement": placed and asdict(placed),
             "one_propensity_for_each_position": vars(self.assumption),
             "values": {
-                name: vars(value.interval()) | {each: getattr(value, each) for each in EVIDENCE}
+                name: (vars(value.interval()) if self._plain else {})
+                | {each: getattr(value, each) for each in EVIDENCE}
                 for name, value in self.values.items()
             },
             "answers": {field: asdict(answer) for field, answer in self.answers.items()},
@@ -170,14 +185,15 @@ class Comparison:
         rows = [
             {
                 "ranker": name,
-                "value": value.interval().text(),
+                **({"value": value.interval().text()} if self._plain else {}),
                 "effective clicks": f"{value.effective_clicks:,.0f}",
                 "clipped": f"{value.clipped:.1%}",
                 "never shown": f"{value.unsupported:.1%}",
             }
             for name, value in self.values.items()
         ]
-        return Table("value, 95 % intervals with the propensities taken for known", rows)
+        what = "value, 95 % intervals with the propensities taken for known"
+        return Table(what if self._plain else "evidence of each value", rows)
 
     def _answers_table(self) -> Table:
         rows = [
@@ -205,7 +221,12 @@ def ranked(found: Sequence[Comparison]) -> Section:
         }
         for each in order
     ]
-    advice = [*found[0].unseen.remarks, found[0].assumption.sentence, *filter(None, [found[0].worth])]
+    advice = [*found[0].unseen.remarks, _assumed(found), *filter(None, [found[0].worth])]
+    reasons: dict[str, list[str]] = {}
+    for each in order:
+        if each.value.winner is None:
+            reasons.setdefault(f"{each.value.verdict}: {each.value.reason}", []).append(each.names[1])
+    advice += [f"{', '.join(names)} and {base}: {reason}." for reason, names in reasons.items()]
     if len(found) > 1:
         advice.append(
             f"Each interval holds for itself: with {len(found)} rankers, one may be beyond chance by chance, and the "
@@ -219,6 +240,12 @@ def ranked(found: Sequence[Comparison]) -> Section:
         numbers={each.names[1]: each.as_json() for each in order},
         name="comparison",
     )
+
+
+def _assumed(found: Sequence[Comparison]) -> str:
+    """A sentence on whether one propensity for each position describes the log, and what answers make of it."""
+    answers = [answer for each in found for answer in each.by_value]
+    return found[0].assumption.beside(adjusted=bool(answers) and all(answer.adjusted for answer in answers))
 
 
 def signed_texts(difference: Interval | None) -> dict[str, str]:
@@ -308,6 +335,12 @@ def compare(
         interval_name=judge.interval_name,
         value_of=value_of,
     )
+    evidence = Evidence.of(log, candidates, value=value)
+    ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
+    first, second = names
+    same = ranked[first].same_as(ranked[second])
+    why = f"{first} and {second} put the documents of all {len(evidence.query_numbers):,} queries in the same order"
+    alike = Answer(ALIKE, why, difference=Interval(0.0, 0.0, 0.0)) if same else None
     known: Known
     try:
         if propensities is None:
@@ -316,17 +349,14 @@ def compare(
             known = np.asarray(propensities, dtype=np.float64)
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
-        return compared(unknown, unknown, unknown, values={}, propensities=None)
+        return compared(alike or unknown, unknown, unknown, values={}, propensities=None)
     theta = known.estimate if isinstance(known, ResampledPropensities) else known
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
     counted = f"value ({value_of})" if value_of else "clicks"
     trial = Trial(log, valuation, known, halves, judge, seed, counted)
-    evidence = Evidence.of(log, candidates, value=value)
-    ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
     rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
-    first, second = names
     by_placement = None
     if log.placements is not None and log.placements.explored.any() and candidates is None:
         amounts = None if value is None else Worth.of_rows(log, value).totals
@@ -340,7 +370,7 @@ def compare(
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")
     return compared(
-        trial.answer(rankings, second, first),
+        alike or trial.answer(rankings, second, first),
         trial.answer(rankings, second, AS_SHOWN),
         against_raw,
         values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},

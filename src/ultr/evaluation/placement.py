@@ -71,6 +71,10 @@ class Ranking:
         """The ranking of the evidence's candidates by a ranker."""
         return cls.of(scores_of(ranker, evidence), evidence)
 
+    def same_as(self, other: Ranking) -> bool:
+        """True if both put every candidate at the same rank."""
+        return np.array_equal(self.first, other.first) and np.array_equal(self.ties, other.ties)
+
     def within(self, evidence: Evidence, part: Evidence) -> Ranking:
         """The ranking for a part of the evidence: some of its queries, each with the same candidates."""
         places = np.searchsorted(evidence.query_numbers, part.query_numbers)

@@ -19,7 +19,7 @@ from ultr.metrics import Interval, bootstrap_ratio
 from ultr.metrics.looks import for_looks
 from ultr.metrics.query_bootstrap import FEW_QUERIES, percentiles
 
-CANNOT_TELL = "cannot tell"
+CANNOT_TELL, ALIKE = "cannot tell", "they rank alike"
 FEWEST_EFFECTIVE_CLICKS = 100
 MOST_UNSUPPORTED = 0.1
 """The most of a ranker's rank weight that may lie on documents the log never showed."""
@@ -41,7 +41,7 @@ class Answer:
     """A plain answer with its reason and the number behind it."""
 
     verdict: str
-    """`... is better`, or `cannot tell`."""
+    """`... is better`, `cannot tell`, or `they rank alike`."""
     reason: str
     winner: str | None = None
     """The name of the better one."""
@@ -49,6 +49,8 @@ class Answer:
     """The lead of the first one, with its interval; None where there is nothing to compare."""
     supported: bool = True
     """False if the log supports the difference too little to go by it."""
+    adjusted: bool = False
+    """True if the interval allows for bias that differs between documents, and not only between positions."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Trial:
             hint = f"; by one propensity for each position alone {plain.low:+.4f} to {plain.high:+.4f}"
         elif not how:
             hint = self._hint(plain, rankings[first], rankings[second])
-        return self.judge.answer(wide, first, second, what=f"the difference in {what}", how=how, hint=hint)
+        answer = self.judge.answer(wide, first, second, what=f"the difference in {what}", how=how, hint=hint)
+        return replace(answer, adjusted=bool(how))
 
     def difference(self, first: Valued, second: Valued) -> Interval:
         """The value of the first placements less that of the second, with its bootstrap interval over queries.
@@ -157,7 +160,7 @@ class Trial:
         lines = self._by_lines(first, second) if abs(apart) > BEYOND_DOUBT * error else None
         if lines is not None and lines.high - lines.low < moved.high - moved.low:
             return lines, " with trust bias taken off"
-        return moved, " with what it differs by between documents ranked high and low"
+        return moved, ", wider because documents ranked high and low show different bias"
 
     def _by_lines(self, first: Valued, second: Valued) -> Interval | None:
         """The difference by a line at each position; None where the rates of the halves do not tell it."""
