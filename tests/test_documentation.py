@@ -127,6 +127,7 @@ def test_install_lines_are_true() -> None:
             named |= set(found.split(","))
         for found in re.findall(r"how_to_install\(('[^)]*')\)", text):
             named |= set(re.findall("[a-z]+", found))
+        named |= set(re.findall(r'imported\("[\w.]+", "([a-z]+)"', text))
     assert {"all", "serve", "testing", "postgres", "xgboost"} <= named
     assert named <= extras
     assert re.findall(r"ultr-([\d.]+)-py3", (ROOT / "docs" / "install.md").read_text()) == [__version__]

@@ -161,7 +161,7 @@ class Faulty:
 
 
 def replace_rival(service: Client, act: Any) -> None:
-    slot = service.service.rivals["interleave"].slot
+    slot = service.service.rivals["interleave"]
     object.__setattr__(slot.current, "scorer", Faulty(slot.current.scorer, act))
 
 
@@ -228,7 +228,7 @@ def test_a_model_with_other_features_is_refused(
 
 
 def test_new_files_are_loaded_and_broken_or_strange_ones_refused(service: Client, rival: Path) -> None:
-    slot = service.service.rivals["interleave"].slot
+    slot = service.service.rivals["interleave"]
     first = slot.current.scorer.digest
     for content in (b"broken", write_ranker(rival.with_name("x.onnx"), ["a", "b"]).read_bytes()):
         rival.write_bytes(content)

@@ -22,7 +22,8 @@ def test_the_status_says_what_the_service_does(model: Path, tmp_path: Path) -> N
         act(service, event(answer["ranking"][0]["id"]))
         status = service.get("/status").json()
         digests = {role: each["digest"] for role, each in status["rivals"].items()}
-        assert digests == dict.fromkeys(("interleave", "shadow"), service.service.rivals["shadow"].scorer.digest)
+        second = service.service.rivals["shadow"].current.scorer
+        assert digests == dict.fromkeys(("interleave", "shadow"), second.digest)
         assert status["model"]["digest"] == service.service.slot.current.scorer.digest
         assert (status["features"], status["ready"], status["logs"]) == (3, True, True)
         assert (status["explore"], status["share"], status["ranges"]) == (False, 0.25, False)

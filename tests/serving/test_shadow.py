@@ -95,7 +95,7 @@ def test_a_shadow_that_hangs_delays_nothing_and_what_does_not_fit_is_dropped(mod
         assert isinstance(shadow, Shadow)
         # Room for two requests of four candidates with three features of four bytes.
         shadow._most = 2 * 4 * 3 * 4
-        object.__setattr__(shadow.rival.slot.current, "scorer", Faulty(shadow.rival.scorer, hang))
+        object.__setattr__(shadow.rival.current, "scorer", Faulty(shadow.rival.current.scorer, hang))
         started = time.monotonic()
         for _ in range(5):
             ask(service, query())
@@ -119,7 +119,7 @@ def test_a_shadow_that_fails_is_counted(model: Path, tmp_path: Path) -> None:
     with client(model, ServiceSettings(shadow=write_ranker(tmp_path / "new.onnx", seed=1))) as service:
         shadow = service.service.shadow
         assert shadow is not None
-        object.__setattr__(shadow.rival.slot.current, "scorer", Faulty(shadow.rival.scorer, fail))
+        object.__setattr__(shadow.rival.current, "scorer", Faulty(shadow.rival.current.scorer, fail))
         ask(service, query("a"), query("b"))
         wait_for(service, 2, "failed")
 

@@ -106,9 +106,8 @@ def _scores(model: Path | None, log: ClickLog) -> Doubles | None:
 
     from ultr.methods import load
 
-    offsets = np.array([0, len(log.features)], dtype=np.int64)
     ranker = load(model)
-    return ranker.score(log.with_categories(ranker.categories).features, offsets).astype(np.float64)
+    return ranker.score(log.with_categories(ranker.categories).features).astype(np.float64)
 
 
 def _print(found: Diagnosis, *, full: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,9 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Floats
-    from ultr.cli.options import ReadLists
     from ultr.data.judged import JudgedLists
     from ultr.data.training_range import Flags
-    from ultr.datasets.table_file import TableColumns
+    from ultr.datasets.table_file import TableColumns, TableLists
     from ultr.methods.ranker import Ranker
     from ultr.scoring import Scorer
     from ultr.scoring.explanation import Explanation
@@ -74,7 +74,7 @@ def explain(
     _of_candidates(ranker, _chosen(read, query), top=top or None, show=show, seed=seed, as_json=json)
 
 
-def _chosen(read: ReadLists, queries: list[str] | None) -> ReadLists:
+def _chosen(read: TableLists, queries: list[str] | None) -> TableLists:
     """Only the lists of these queries."""
     import numpy as np
 
@@ -85,15 +85,16 @@ def _chosen(read: ReadLists, queries: list[str] | None) -> ReadLists:
     known = read.judged.query_ids.tolist()
     lists = np.array([known.index(checks.one_of("query", each, known)) for each in dict.fromkeys(queries)])
     rows = ragged.rows_of(lists, read.judged.offsets)
-    return options.ReadLists(
-        read.judged.select(lists),
-        None if read.documents is None else read.documents[rows],
-        None if read.never_seen is None else read.never_seen[rows],
+    return replace(
+        read,
+        judged=read.judged.select(lists),
+        document_ids=None if read.document_ids is None else read.document_ids[rows],
+        never_seen=None if read.never_seen is None else read.never_seen[rows],
     )
 
 
 def _of_candidates(
-    ranker: Ranker | Scorer, read: ReadLists, *, top: int | None, show: int, seed: int, as_json: bool
+    ranker: Ranker | Scorer, read: TableLists, *, top: int | None, show: int, seed: int, as_json: bool
 ) -> None:
     import numpy as np
 
@@ -114,7 +115,7 @@ def _of_candidates(
                 "query": str(judged.query_ids[list_number]),
                 "rank": int(found.ranks[number]),
                 "candidate": candidate - int(judged.offsets[list_number]) + 1,
-                **({} if read.documents is None else {"document": str(read.documents[candidate])}),
+                **({} if read.document_ids is None else {"document": str(read.document_ids[candidate])}),
                 "score": float(found.scores[number]),
                 **found.as_json(number),
                 "unusual": [] if seen is None else seen.remarks(flags[candidate], judged.features[candidate]),

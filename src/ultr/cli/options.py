@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -16,11 +15,10 @@ from ultr.cli import output
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
-    from ultr.arrays import Mask, Strings
     from ultr.data.categories import Categories
     from ultr.data.judged import JudgedLists
     from ultr.datasets.splits import Splits
-    from ultr.datasets.table_file import TableColumns
+    from ultr.datasets.table_file import TableColumns, TableLists
     from ultr.methods.ranker import Ranker
     from ultr.scoring import Scorer
 
@@ -61,17 +59,6 @@ LabelColumn = Annotated[
 DocumentColumn = Annotated[
     str | None, typer.Option(help="Column of the document id in a CSV or Parquet file; guessed if it has a usual name.")
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class ReadLists:
-    """The lists of a file."""
-
-    judged: JudgedLists
-    documents: Strings | None = None
-    """[documents], their ids, if the file has them."""
-    never_seen: Mask | None = None
-    """[documents, features], True for values of categorical features that training did not have; None if unknown."""
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
@@ -125,10 +112,10 @@ def read_file(
     names: Sequence[str] | None = None,
     categories: Categories | None = None,
     columns: TableColumns | None = None,
-) -> ReadLists:
+) -> TableLists:
     """The lists of an SVMlight, CSV or Parquet file."""
     from ultr.datasets.cache import read_judged
-    from ultr.datasets.table_file import TableLists, check_labels, is_table
+    from ultr.datasets.table_file import TableColumns, TableLists, check_labels, is_table
 
     if is_table(path):
         if features is not None:
@@ -138,7 +125,7 @@ def read_file(
             check_labels(table, path)
         output.echo(table.note, err=True)
         _tell_missing(table.judged, path)
-        return ReadLists(table.judged, table.document_ids, table.never_seen)
+        return table
     if columns is not None and columns.given():
         raise OptionError(f"columns are named for CSV and Parquet files; {path} has no such ending, so name none")
     judged = read_judged(path, features=features)
@@ -146,10 +133,10 @@ def read_file(
         zeros = f"write them, or give --features {len(names)} if those that are left out are zero"
         judged = judged.with_features(names, what=str(path), way_out=zeros)
     _tell_missing(judged, path)
-    return ReadLists(judged)
+    return TableLists(judged, None, TableColumns(), note="")
 
 
-def read_candidates(path: Path, ranker: Ranker | Scorer, *, features: int | None, columns: TableColumns) -> ReadLists:
+def read_candidates(path: Path, ranker: Ranker | Scorer, *, features: int | None, columns: TableColumns) -> TableLists:
     """The candidates of a file with the features of a ranker; labels, if there are any, are not used."""
     names, categories = ranker.feature_names, ranker.categories
     return read_file(path, labels=False, features=features, names=names, categories=categories, columns=columns)

@@ -52,7 +52,7 @@ def rank(
     ranker = options.read_ranker(model)
     columns = TableColumns(query_column, label_column, document_column)
     read = options.read_candidates(candidates, ranker, features=features, columns=columns)
-    judged, documents = read.judged, read.documents
+    judged, documents = read.judged, read.document_ids
     if ranker.training_range is not None:
         seen = ranker.training_range
         if told := seen.in_words(seen.flags(judged.features, read.never_seen)):

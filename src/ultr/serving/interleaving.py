@@ -15,7 +15,8 @@ from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.scoring import Scorer
 from ultr.serving.metrics import Metrics
-from ultr.serving.rival import Rival, obstacle
+from ultr.serving.model_slot import ModelSlot
+from ultr.serving.rival import obstacle
 from ultr.serving.schemas import Query
 from ultr.serving.team_draft import Draft, coin_flips
 
@@ -53,7 +54,9 @@ class Interleaving:
     shown in the old order and counted. That does not depend on the coins, so that the rest is a fair contest.
     """
 
-    def __init__(self, rival: Rival, *, share: float, metrics: Metrics, threads: int, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, rival: ModelSlot, *, share: float, metrics: Metrics, threads: int, seconds: float = SECONDS
+    ) -> None:
         self.rival = rival
         self.share = share
         self.seconds = seconds
@@ -76,7 +79,7 @@ class Interleaving:
         if not drawn:
             return {}
         # Another may be put in at any moment.
-        rival = self.rival.scorer
+        rival = self.rival.current.scorer
         found = obstacle(scorer, rival) or self._scores(rival, features, offsets, np.array(drawn))
         if isinstance(found, str):
             self._metrics.interleaved.labels(found).inc(len(drawn))

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ultr.errors import ModelFileError
 from ultr.scoring import Scorer
-from ultr.serving.model_slot import ModelSlot
-
-
-class Rival:
-    """A ranker that may take over, in a file that is watched like that of the one that answers."""
-
-    def __init__(self, path: Path, answering: Scorer, *, seconds: float) -> None:
-        self.slot = ModelSlot(path, seconds=seconds)
-        check_fit(answering, self.scorer)
-
-    @property
-    def scorer(self) -> Scorer:
-        """The ranker that the file held last."""
-        return self.slot.current.scorer
 
 
 def obstacle(answering: Scorer, rival: Scorer) -> str | None:

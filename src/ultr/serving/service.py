@@ -20,7 +20,7 @@ from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.ranking import RankResponse, rank
 from ultr.serving.refusal import try_later
-from ultr.serving.rival import Rival, check_fit
+from ultr.serving.rival import check_fit
 from ultr.serving.settings import ServiceSettings
 from ultr.serving.shadow import Shadow
 
@@ -39,13 +39,12 @@ class Service:
         self.closing = False
         """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
-        files = {"interleave": settings.interleave, "shadow": settings.shadow}
-        self.rivals = {
-            role: Rival(path, slot.current.scorer, seconds=slot.seconds)
-            for role, path in files.items()
-            if path is not None
-        }
-        """Second models by what they are for."""
+        self.rivals: dict[str, ModelSlot] = {}
+        """Second models by what they are for, in files that are watched like that of the one that answers."""
+        for role, path in (("interleave", settings.interleave), ("shadow", settings.shadow)):
+            if path is not None:
+                self.rivals[role] = ModelSlot(path, seconds=slot.seconds)
+                check_fit(slot.current.scorer, self.rivals[role].current.scorer)
         self._show_rivals()
         self.feedback: Feedback | None = None
         """The log of what was shown, if it is to be kept."""
@@ -121,7 +120,7 @@ class Service:
         """Put in the models that the files hold now; for one that cannot serve, keep the old one and say so."""
         await self._reload(self.slot)
         for role, rival in self.rivals.items():
-            await self._reload(rival.slot, role)
+            await self._reload(rival, role)
 
     async def _reload(self, slot: ModelSlot, role: str | None = None) -> None:
         old = slot.current.scorer
@@ -146,7 +145,7 @@ class Service:
         counter.labels(**named, result=result).inc()
 
     def _show_rivals(self) -> None:
-        self.metrics.show_rivals({role: rival.slot.current for role, rival in self.rivals.items()})
+        self.metrics.show_rivals({role: rival.current for role, rival in self.rivals.items()})
 
     async def _load(self, slot: ModelSlot) -> Scorer:
         work = self._loader.submit(slot.read)
@@ -165,8 +164,8 @@ class Service:
                 # A second model that did not fit before may fit the new one.
                 await self.reload()
             for role, rival in self.rivals.items():
-                if rival.slot.has_changed():
-                    await self._reload(rival.slot, role)
+                if rival.has_changed():
+                    await self._reload(rival, role)
 
     def close(self) -> bool:
         """Let go of the threads; False if some do not end."""

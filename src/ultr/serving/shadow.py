@@ -12,7 +12,8 @@ from onnxruntime import RunOptions
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.scoring import Scorer
 from ultr.serving.metrics import Metrics
-from ultr.serving.rival import Rival, obstacle
+from ultr.serving.model_slot import ModelSlot
+from ultr.serving.rival import obstacle
 
 TOP = 10
 MOST_BYTES = 32 * 2**20
@@ -55,7 +56,7 @@ class Divergence:
 class Shadow:
     """Takes requests without ever waiting, and compares their order with that of another ranker, one at a time."""
 
-    def __init__(self, rival: Rival, metrics: Metrics, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, rival: ModelSlot, metrics: Metrics, *, most_bytes: int = MOST_BYTES) -> None:
         self.rival = rival
         self._metrics = metrics
         self._most = most_bytes
@@ -104,7 +105,7 @@ class Shadow:
     def _compare(self, scorer: Scorer, features: Floats, offsets: Integers, scores: Floats) -> None:
         queries = int(np.count_nonzero(np.diff(offsets)))
         # Another may be put in at any moment.
-        rival = self.rival.scorer
+        rival = self.rival.current.scorer
         result = obstacle(scorer, rival)
         if result is None:
             try:

@@ -25,7 +25,7 @@ def overview(service: Service) -> Overview:
         logs=settings.log_to is not None,
         explore=settings.explore.active,
         share=settings.interleaved_share if service.interleaving is not None else 0.0,
-        rivals={role: _model(rival.slot.current) for role, rival in service.rivals.items()},
+        rivals={role: _model(rival.current) for role, rival in service.rivals.items()},
         numbers=numbers(service.metrics.registry.collect()),
     )
 

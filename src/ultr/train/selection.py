@@ -30,8 +30,6 @@ MOST = 20_000
 class Validation(Protocol):
     """A number that says how good a stage's weights are; higher is better."""
 
-    name: str
-
     def __call__(self, model: RankingModel, stage: Stage) -> float:
         """The value of the present weights."""
         ...
@@ -39,8 +37,6 @@ class Validation(Protocol):
 
 class LabelValidation:
     """Mean nDCG@10 over judged queries that have a relevant document."""
-
-    name = "nDCG@10"
 
     def __init__(self, judged: JudgedLists, preprocessing: Preprocessing) -> None:
         self._judged = judged.with_relevant()
@@ -65,8 +61,6 @@ class ClickValidation:
     A log with more than `most` lists is sampled once, in proportion to impressions: the mean over the sample is that of
     the log but for noise, which is the same at every step.
     """
-
-    name = "held-out -loss"
 
     def __init__(self, lists: TrainingLists, *, most: int = MOST) -> None:
         self._lists = lists
