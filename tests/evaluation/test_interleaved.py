@@ -184,6 +184,12 @@ def test_model_files_choose_the_pair(tmp_path: Path) -> None:
     [
         ([], "give two model folders and --log LOG, or --interleaved FOLDER"),
         (["--interleaved", "shown", "--log", "log"], "--log is for logs of one ranker"),
+        (["--interleaved", "shown", "--utility", "dcg"], "--utility is for logs of one ranker"),
+        (["--interleaved", "shown", "--weighting", "self-normalised"], "--weighting is for logs of one ranker"),
+        (["--interleaved", "shown", "--seed", "1"], "--seed is for logs of one ranker"),
+        (["a", "b", "--log", "log", "--action", "purchase"], "--action is for lists of two rankers"),
+        (["a", "b", "--log", "log", "--minutes", "5"], "--minutes is for lists of two rankers"),
+        (["a", "b", "--log", "log", "--per-client"], "--per-client is for lists of two rankers"),
         (["--interleaved", "shown", "--looks", "3"], "leave out --looks"),
         (["a.onnx", "--interleaved", "shown"], "give both files"),
         (["a.onnx", "b.onnx", "--interleaved", "shown"], "cannot read a.onnx"),

@@ -13,6 +13,8 @@ from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
 
+_WEIGHTING, _UTILITY, _ACTION, _MINUTES = "ips", "clicks", "click", 30.0
+
 
 def _interleaved(text: str) -> Any:
     return typer.Option(help=text, rich_help_panel="Interleaving")
@@ -39,8 +41,8 @@ def compare(
             "or click-rate for a log whose rankings were random (default for --propensities LOG)."
         ),
     ] = None,
-    weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = "ips",
-    utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = "clicks",
+    weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = _WEIGHTING,
+    utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = _UTILITY,
     value: Annotated[
         str | None,
         typer.Option(
@@ -62,8 +64,8 @@ def compare(
         Path | None,
         _interleaved("Folder of `ultr serve --interleave NEW.onnx --log-to FOLDER`, in the place of --log."),
     ] = None,
-    action: Annotated[str, _interleaved("What wins a list, such as purchase.")] = "click",
-    minutes: Annotated[float, _interleaved("Time after a list in which what users do counts.")] = 30.0,
+    action: Annotated[str, _interleaved("What wins a list, such as purchase.")] = _ACTION,
+    minutes: Annotated[float, _interleaved("Time after a list in which what users do counts.")] = _MINUTES,
     per_client: Annotated[
         bool, _interleaved("Count one list of each client_id, where users differ in how much they search.")
     ] = False,
@@ -86,14 +88,17 @@ def compare(
         from ultr.cli.interleaved import compare_interleaved
 
         of_logs = {
-            "--log": log,
-            "--propensities": propensities,
-            "--estimator": estimator,
-            "--value": value,
-            "--against": against,
-            "--html": html,
+            "--log": log is not None,
+            "--propensities": propensities is not None,
+            "--estimator": estimator is not None,
+            "--weighting": weighting != _WEIGHTING,
+            "--utility": utility != _UTILITY,
+            "--value": value is not None,
+            "--against": against is not None,
+            "--html": html is not None,
+            "--seed": seed != 0,
         }
-        if used := [name for name, value in of_logs.items() if value is not None]:
+        if used := [name for name, given in of_logs.items() if given]:
             raise OptionError(f"{used[0]} is for logs of one ranker; leave it out with --interleaved")
         if looks != 1:
             raise OptionError("--interleaved holds at all looks together; leave out --looks")
@@ -101,6 +106,9 @@ def compare(
         return
     if not models or log is None:
         raise OptionError("give two model folders and --log LOG, or --interleaved FOLDER")
+    of_interleaved = {"--action": action != _ACTION, "--minutes": minutes != _MINUTES, "--per-client": per_client}
+    if used := [name for name, given in of_interleaved.items() if given]:
+        raise OptionError(f"{used[0]} is for lists of two rankers; leave it out without --interleaved")
     from ultr.bias import EM, ESTIMATORS, click_rate_propensities
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import AS_SHOWN, ranked

@@ -134,9 +134,10 @@ def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:
             "also shown in thirds by score."
         )
     if by_page := [each.name for each in inputs.subject.ranker.factors if each.by_page and inputs.subject.knows(each)]:
+        are = "is" if len(by_page) == 1 else "are"
         text += (
-            f" {' and '.join(by_page)} is the same for a whole page: how much it is clicked altogether, clicks within "
-            "pages do not tell, but how far down its users look they do."
+            f" {' and '.join(by_page)} {are} the same for a whole page: how much it is clicked altogether, clicks "
+            "within pages do not tell, but how far down its users look they do."
         )
     if left_out := inputs.subject.ranker.left_out_factors:
         text += f" {name} leaves out {' and '.join(left_out)}, whose bias its method cannot learn."
