@@ -58,3 +58,18 @@ def test_a_sentence_that_begins_with_a_number_wraps_as_words_do(
     assert [word for word in text.split() if word in sentence.split()] == sentence.split()
     assert "0.03" in text
     assert max(map(len, text.splitlines())) <= columns
+
+
+def test_long_names_of_rows_wrap_before_numbers_go_on_below(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim = "ranks better than raw clicks (rates on other pages)"
+    row = {"model ...": claim, "answer": "cannot tell", "by": "+0.1006", "low": "+0.0575", "high": "+0.1457"}
+    for columns, lines in ((80, 2), (110, 1)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table([row])
+        text = capsys.readouterr().out
+        shown = [line for line in text.splitlines() if any(word in line.split() for word in claim.split())]
+        assert len(shown) == lines
+        assert shown[0].split()[-3:] == ["+0.1006", "+0.0575", "+0.1457"]
+        assert max(map(len, text.splitlines())) <= columns

@@ -164,7 +164,7 @@ def compare(
     moves = [shift.sentence(name, AS_SHOWN) for name, shift in shifts.items()]
     if html is not None:
         whole = replace(section, advice="\n\n".join([section.advice, *remarks, *moves]))
-        Page("Comparison of rankers by clicks", str(log), [whole]).write(html)
+        Page("Comparison of rankers", f"By the click log {log}.", [whole]).write(html)
     if json:
         moved = {"exposure_shift": {name: vars(shift) for name, shift in shifts.items()}}
         about = {"log": str(log), "a": names[0], "looks": looks}

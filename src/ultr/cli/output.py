@@ -26,6 +26,8 @@ _LONGEST_NUMBER = 40
 """Letters of a cell beyond which it is a sentence, even if it begins with a number."""
 _NARROWEST_TEXT = 20
 """A column of words is not made narrower than this, if its words are longer."""
+_WIDEST_FIRST = 36
+"""A first column that leaves too little room for the others wraps at this width."""
 
 _quiet = ContextVar("quiet", default=False)
 
@@ -87,17 +89,21 @@ def print_table(rows: Sequence[Mapping[str, str]], *, title: str = "") -> None:
     rows = [{visible(column): visible(cell) for column, cell in row.items()} for row in rows]
     console = Console()
     first, *others = rows[0]
-    for part in _that_fit(rows, first, others, console.width):
+    beside = _width(rows, first)
+    if _EDGE + sum(_width(rows, each) for each in (first, *others)) > console.width:
+        beside = min(beside, _WIDEST_FIRST)
+    for part in _that_fit(rows, others, console.width - beside - _EDGE):
         table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         columns = [first, *part]
         # Headings break where there is no room for them in one line; numbers never do.
         tight = _EDGE + sum(_width(rows, each, heading=len(each)) for each in columns) > console.width
-        for column in columns:
-            numeric = column != first and _is_numeric(rows, column)
+        wraps = beside < _width(rows, first)
+        table.add_column(shown(first), no_wrap=not wraps, width=beside - _BETWEEN if wraps else None)
+        for column in part:
+            numeric = _is_numeric(rows, column)
             table.add_column(
                 shown(column),
                 justify="right" if numeric else "left",
-                no_wrap=column == first,
                 width=_width(rows, column) - _BETWEEN if numeric and tight else None,
             )
         for row in rows:
@@ -119,9 +125,8 @@ def _is_numeric(rows: Sequence[Mapping[str, str]], column: str) -> bool:
     return any(cell[:1] in tuple("0123456789.+-") for cell in cells) and max(map(_cell_width, cells)) <= _LONGEST_NUMBER
 
 
-def _that_fit(rows: Sequence[Mapping[str, str]], first: str, others: Sequence[str], width: int) -> Iterator[list[str]]:
-    """The columns beside the first in groups that fit the screen; numbers are not broken, words are."""
-    free = width - _width(rows, first) - _EDGE
+def _that_fit(rows: Sequence[Mapping[str, str]], others: Sequence[str], free: int) -> Iterator[list[str]]:
+    """The columns beside the first in groups that fit what is free; numbers are not broken, words are."""
     group: list[str] = []
     for column in others:
         needed = _width(rows, column)
