@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tests.cli.console import ultr
 
+from ultr.cli.tune import _in_words
 from ultr.methods import load
+from ultr.tuning.search_folder import TriedSettings
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,20 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     assert message in said.stderr
     assert said.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("others", "lead", "said"),
+    [
+        (1, 1.7, "is beyond noise"),
+        (1, 1.6, "is within noise"),
+        (2, 1.97, "is beyond noise for the best of 2"),
+        (2, 1.95, "is within noise for the best of 2"),
+    ],
+)
+def test_the_lead_of_the_best_is_judged_as_the_best_of_those_that_were_tried(
+    others: int, lead: float, said: str
+) -> None:
+    tried = [TriedSettings({"steps": 5}, -1.0, 0.0, 0.0, 1.0)]
+    tried += [TriedSettings({"steps": 6 + number}, -0.9, lead, 1.0, 1.0) for number in range(others)]
+    assert _in_words(tried[1], tried).endswith(said)

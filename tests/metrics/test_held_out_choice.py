@@ -78,3 +78,9 @@ def test_two_queries_are_enough_for_a_lead() -> None:
     lead = paired_lead(np.array([3.0, 0.0]), np.array([0.0, 1.0]), np.array([1.0, 3.0]))
     # r = 2 / 4, rests 3 - 0.5 and -1 - 1.5; 2 / 1 times their squares over 4 squared.
     assert (lead.mean, lead.error) == pytest.approx((0.5, np.sqrt(2 * (2.5**2 + 2.5**2) / 16)))
+
+
+@pytest.mark.parametrize(("tried", "errors"), [(1, 1.6449), (2, 1.96), (5, 2.3263), (50, 3.0902)])
+def test_the_best_of_many_must_lead_by_what_the_best_of_them_has_by_chance(tried: int, errors: float) -> None:
+    assert Lead(errors + 0.001, 1.0).beyond_noise_of(tried)
+    assert not Lead(errors - 0.001, 1.0).beyond_noise_of(tried)

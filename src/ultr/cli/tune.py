@@ -128,10 +128,12 @@ def _in_words(best: TriedSettings, tried: Sequence[TriedSettings]) -> str:
         return f"of {len(tried)} settings, those that were given predict held-out clicks best"
     from ultr.metrics.held_out_choice import Lead
 
-    surely = "beyond noise" if Lead(best.lead, best.error).beyond_noise else "within noise"
+    others = len(tried) - 1
+    surely = "beyond noise" if Lead(best.lead, best.error).beyond_noise_of(others) else "within noise"
     return (
         f"of {len(tried)} settings, {_as_text(best.settings)} predicts held-out clicks best; its lead over those that "
         f"were given, {best.lead:+.4f} with a standard error of {best.error:.4f}, is {surely}"
+        f"{f' for the best of {others}' if others > 1 else ''}"
     )
 
 

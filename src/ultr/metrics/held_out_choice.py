@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.errors import DataError
 
+LEVEL = 0.05
 ERRORS = 1.64
 """A larger model must lead by this many standard errors. One-sided, a level of 5 % for each comparison."""
 
@@ -25,6 +27,14 @@ class Lead:
     def beyond_noise(self) -> bool:
         """True if it is ahead by more than chance."""
         return self.mean > ERRORS * self.error
+
+    def beyond_noise_of(self, tried: int) -> bool:
+        """True if the best of so many leads is ahead by more than the best of them would be by chance (Bonferroni).
+
+        >>> [Lead(2.0, 1.0).beyond_noise_of(tried) for tried in (1, 2, 3)]
+        [True, True, False]
+        """
+        return self.mean > -NormalDist().inv_cdf(LEVEL / tried) * self.error
 
 
 def paired_lead(first: Doubles, second: Doubles, sizes: Doubles) -> Lead:
