@@ -113,6 +113,17 @@ def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> No
     assert summary["reasons"][0]["reason"] == "position below 1"
 
 
+@pytest.mark.parametrize(("again", "clicks"), [(GOOD[0], "1"), (GOOD[1], "0")])
+def test_rows_that_are_there_twice_are_shown_for_rows_pages_and_clicks(
+    again: dict[str, object], clicks: str, tmp_path: Path
+) -> None:
+    parquet.write_table(frame([*GOOD, again]), tmp_path / "raw.parquet")
+    text = ultr("prepare", tmp_path / "raw.parquet", "--out", tmp_path / "log").stdout
+    cells = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert cells["read"] == ["kept", "aside", "repeated"]
+    assert [cells[name][-1] for name in ("rows", "pages", "clicks")] == ["1", "0", clicks]
+
+
 def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
     table = frame(GOOD).append_column("day", [[f"2024-01-0{row['impression']}" for row in GOOD]])
     parquet.write_table(table.append_column("grade", [[3, 1, -1, 2, 1, -1, 0, 2]]), tmp_path / "raw.parquet")

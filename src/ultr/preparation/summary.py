@@ -36,10 +36,10 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.read + other.read, self.kept + other.kept, self.repeated + other.repeated)
 
-    def as_json(self) -> dict[str, int]:
-        """All numbers; those that were repeated only if there are any."""
-        repeated = {"repeated": self.repeated} if self.repeated else {}
-        return {"read": self.read, "kept": self.kept, "aside": self.aside} | repeated
+    def as_json(self, *, repeated: bool) -> dict[str, int]:
+        """All numbers, that of the repeated ones if it is asked for."""
+        again = {"repeated": self.repeated} if repeated else {}
+        return {"read": self.read, "kept": self.kept, "aside": self.aside} | again
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,12 @@ class Summary:
                 "counts as a document of its own"
             )
 
+    def tallies(self) -> dict[str, dict[str, int]]:
+        """What became of rows, pages and clicks, all under the same names; `repeated` is one if a row was."""
+        repeated = self.rows.repeated > 0
+        counted = {"rows": self.rows, "pages": self.pages, "clicks": self.clicks}
+        return {name: tally.as_json(repeated=repeated) for name, tally in counted.items()}
+
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        tallies = {name: getattr(self, name).as_json() for name in ("rows", "pages", "clicks")}
-        return asdict(self) | tallies | {"collapse_ratio": round(self.collapse_ratio, 4)}
+        return asdict(self) | self.tallies() | {"collapse_ratio": round(self.collapse_ratio, 4)}
