@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ultr.evaluation.comparison import AS_SHOWN
-from ultr.evaluation.worth import Worth
+from ultr.evaluation.relative_gain import relative_gain
 from ultr.metrics.exposure import ExposureShift
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, sentences
@@ -47,13 +47,10 @@ class ExpectedGain:
         found = inputs.against_shown
         if found is None:
             return None
-        answer, log = found.value_against_shown, found.unseen.log
-        counted = log.clicks if inputs.value is None else Worth.of_rows(log, inputs.value).totals
-        today = float(counted.sum() / log.impressions.sum())
-        by, value = answer.difference, found.values.get(found.names[1])
+        answer, value = found.value_against_shown, found.values.get(found.names[1])
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
-            percent=None if by is None or not today else Interval(by.mean / today, by.low / today, by.high / today),
+            percent=relative_gain(answer.difference, found.unseen.log, inputs.value),
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
