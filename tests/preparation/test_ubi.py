@@ -55,6 +55,14 @@ def test_queries_and_events_become_a_log(tmp_path: Path) -> None:
     assert prepared.summary.elsewhere == {"click": 1}
 
 
+def test_the_action_that_is_a_click_is_named_as_the_message_says(tmp_path: Path) -> None:
+    write(tmp_path, "ubi_queries", QUERIES)
+    write(tmp_path, "ubi_events", [row | {"action_name": "item_open"} for row in EVENTS])
+    with pytest.raises(DataError, match=r"signal 'click', as in --click ACTION: item_open \d"):
+        prepare(tmp_path, tmp_path / "log", columns="ubi")
+    assert prepare(tmp_path, tmp_path / "log", columns="ubi", click="item_open").log.clicks.sum() > 0
+
+
 def test_a_query_without_hits_is_a_page_without_a_document(tmp_path: Path) -> None:
     nothing = {"query_id": "4", "user_query": "sofa", "query_response_hit_ids": [], "application": "shop"}
     write(tmp_path, "ubi_queries", [*QUERIES, nothing])

@@ -74,7 +74,12 @@ def _inputs(
         value_of="",
     )
     given: dict[str, Any] = {
-        "subject": SimpleNamespace(name="new", folder=Path("my models/new"), ranker=SimpleNamespace(options={})),
+        "subject": SimpleNamespace(
+            name="new",
+            folder=Path("my models/new"),
+            ranker=SimpleNamespace(options={}),
+            manifest=SimpleNamespace(method="dla"),
+        ),
         "value": None,
         "log": LOG,
         "log_name": "log",

@@ -137,22 +137,21 @@ def heads(inputs: ReportInputs) -> Section | None:
 
 def next_steps(inputs: ReportInputs) -> list[str]:
     """Things to do, in order."""
-    gain, folder = ExpectedGain.of(inputs), quote(str(inputs.subject.folder))
+    gain, subject, folder = ExpectedGain.of(inputs), inputs.subject, str(inputs.subject.folder)
     if gain is None:
         return []
-    shift = inputs.shift
-    limit = (
-        [f"Limit how far documents may move, if that matters: ultr train --safe --log {quote(inputs.log_name)} ..."]
-        if max(shift.growth, shift.fall) >= LARGE_SHIFT
-        else []
-    )
+    shift, limit = inputs.shift, []
+    if max(shift.growth, shift.fall) >= LARGE_SHIFT:
+        again = f"ultr train {subject.manifest.method} --log {quote(inputs.log_name)} --safe auto"
+        limit = [f"Limit how far documents may move, if that matters: {again} --out {quote(f'{folder}-safe')}"]
     if gain.verdict is Verdict.BAD:
         return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
     if gain.verdict is Verdict.GOOD:
         return [
             "Look at the most frequent queries below, and at those that may lose.",
             *limit,
-            f"Show it to a small part of the users and count their clicks: ultr export {folder}, then ultr serve.",
+            f"Show it to a small part of the users and count their clicks: ultr export {quote(folder)}, then ultr "
+            "serve.",
         ]
     return [
         "Do not replace the order of today for all users on this evidence.",
