@@ -156,7 +156,8 @@ def _line(
     ]
     return {
         "rank": str(row["rank"]),
-        "candidate": str(row.get("document", row["candidate"])),
+        "candidate": str(row["candidate"]),
+        **({"document": row["document"]} if "document" in row else {}),
         "score": f"{row['score']:.4f}",
         "against mean": f"{row['score'] - row['mean_score']:+.4f}",
         "feature, value, contribution": "\n".join(moved) or "nothing",
