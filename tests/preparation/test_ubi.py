@@ -148,8 +148,8 @@ def test_a_later_page_begins_where_the_ordinals_of_its_events_say(start: int, tm
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [1, 2], "4": [11, 12], "5": [1, 2]}
         assert (log.ordinals_from, log.moved, log.contradicted) == (start, 1, 1)
         said = list(log.notes())
-        assert "1 result pages begin further down, as the ordinals of their events say" in said
-        assert "1 result pages have ordinals that do not fit their list; the list counts" in said
+        assert "1 result page begins further down, as the ordinals of events say" in said
+        assert "1 result page has ordinals that do not fit the list; the list counts" in said
 
 
 def test_events_of_actions_that_do_not_count_move_nothing(tmp_path: Path) -> None:

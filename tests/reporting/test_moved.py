@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reporting.fakes import LOG, model
@@ -17,6 +19,7 @@ HATS = Moved("hats", 25, 10, np.array([7, 8, 9]), np.array([5, 2, 0]), ("good", 
 def test_rows_say_who_stood_and_who_stands_at_each_place() -> None:
     assert HATS.distance == 2 + 1 + 1
     assert HATS.caption == "query hats · 10 impressions"
+    assert replace(HATS, impressions=1).caption == "query hats · 1 impression"
     rows = HATS.rows(("before", "after"), ["a", "b", "c"], ["x", "y", "z"])
     columns = ["place", "before", "after", "move", "clicks", "grade", "because of"]
     assert list(rows[0]) == columns

@@ -9,6 +9,7 @@ import typer
 
 from ultr import checks
 from ultr.cli import options, output
+from ultr.counted import counted
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -219,4 +220,4 @@ def _of_ranker(
         output.print_json({"measure": found.measure, "queries": found.queries, "losses": losses})
         return
     rows = [{"feature": name, found.measure: interval.text()} for name, interval in found.losses.items()]
-    output.print_table(rows, title=f"{found.queries:,} queries, 95 % intervals")
+    output.print_table(rows, title=f"{counted(found.queries, 'query', 'queries')}, 95 % intervals")

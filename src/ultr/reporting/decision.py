@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ultr.counted import counted
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.evaluation.relative_gain import relative_gain
 from ultr.metrics.exposure import ExposureShift
@@ -125,7 +126,9 @@ def heads(inputs: ReportInputs) -> Section | None:
         ),
         tables=[
             Table(
-                f"query {moved.query}: {moved.pages:,} impressions, {moved.impressions:,} of them with this list",
+                f"query {moved.query}: {counted(moved.pages, 'impression')}, "
+                + ("" if moved.pages == 1 else f"{moved.impressions:,} of them ")
+                + "with this list",
                 moved.rows(sides, inputs.names(moved.documents), most=TOP),
             )
             for moved in found
@@ -211,7 +214,8 @@ def _changes(moved: Sequence[Moved]) -> str:
         return "Nothing: the order is the same for every query that was looked at."
     return (
         f"On {_share(moved, 1):.0%} of pages another result stands first, and on {_share(moved, 3):.0%} the first "
-        f"three are not the same three. ({len(moved):,} queries, each with the list that was shown most for it.)"
+        f"three are not the same three. ({counted(len(moved), 'query', 'queries')}, each with the list that was shown "
+        "most for it.)"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Floats, Integers
+from ultr.counted import counted
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
@@ -44,7 +45,7 @@ class Moved:
     @property
     def caption(self) -> str:
         """The query and how often this list of it was shown."""
-        return f"query {self.query} · {self.impressions:,} impressions"
+        return f"query {self.query} · {counted(self.impressions, 'impression')}"
 
     def rows(
         self, sides: tuple[str, str], names: Sequence[str], reasons: Sequence[str] = (), *, most: int | None = None
