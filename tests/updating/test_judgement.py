@@ -13,6 +13,7 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.evaluation import Comparison, compare
+from ultr.metrics import Interval
 from ultr.simulation.log import simulate
 from ultr.updating import judgement
 from ultr.updating.judgement import SERVED, judge
@@ -64,7 +65,7 @@ def test_the_gain_is_a_share_of_what_the_compared_pages_had(
 def test_what_the_log_supports_too_little_is_no_gain(monkeypatch: pytest.MonkeyPatch, supported: bool) -> None:  # noqa: FBT001
     log = _trusting()
     answer = SimpleNamespace(
-        verdict="cannot tell", reason="few clicks", difference=judgement.Interval(0.1, 0.0, 0.2), supported=supported
+        verdict="cannot tell", reason="few clicks", difference=Interval(0.1, 0.0, 0.2), supported=supported
     )
     answered = SimpleNamespace(value=answer, counted="clicks", values={})
     monkeypatch.setattr(judgement, "compare", lambda *_, **__: answered)

@@ -160,8 +160,8 @@ def _line(
         "candidate": str(row["candidate"]),
         **({"document": row["document"]} if "document" in row else {}),
         "score": f"{row['score']:.4f}",
-        "against mean": f"{row['score'] - row['mean_score']:+.4f}",
-        "feature, value, contribution": "\n".join(moved) or "nothing",
+        "against\nmean": f"{row['score'] - row['mean_score']:+.4f}",
+        "feature, value,\ncontribution": "\n".join(moved) or "nothing",
         "unusual": "\n".join(row["unusual"]),
     }
 
