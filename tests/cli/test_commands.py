@@ -675,6 +675,10 @@ IPW = ["train", "inverse-propensity", "--log", "{log}", "--out", "{out}"]
 BAD = [
     (["train", "vectorisation", "--log", "{log}", "--out", "{out}"], "did you mean 'vectorization'"),
     (["train", "vectorization", "--log", "{out}", "--out", "{out}2"], "there is no folder"),
+    (
+        ["train", "--log", "{log}/manifest.json", "--out", "{out}"],
+        "is a file and not the folder of a click log; prepare",
+    ),
     (["train", "vectorization", "--out", "{out}"], "give it --log FOLDER"),
     (["train", "label", "--log", "{log}", "--out", "{out}"], "give it --data"),
     (["train", "vectorization", "--log", "{log}", "--out", "{model}"], "is not empty"),
@@ -712,7 +716,7 @@ BAD = [
     ([*IPW, "--propensities", "{bad}"], "bad.txt, line 1: 3 columns"),
     ([*IPW, "--propensities", "nowhere"], "nowhere is neither a file of propensities nor the folder of a click log"),
     ([*IPW, "--propensities", "{bad}/.."], "is neither a file of propensities nor the folder of a click log"),
-    ([*IPW, "--propensities", "{model}"], "is not a click log"),
+    ([*IPW, "--propensities", "{model}"], "is a model and no click log"),
     ([*IPW, "--set", "propensities=1,0.5"], "the log shows 10 positions, but 2 propensities are given"),
     ([*IPW, "--set", "propensities=1,half"], "propensities cannot be '1,half'"),
     (["simulate", "--clicks", "thrust", "--out", "{out}"], "did you mean 'trust'"),
@@ -722,7 +726,7 @@ BAD = [
         ["simulate", "--data", "letor-like=50", "--impressions", "3", "--out", "{out}"],
         "impressions must be at least 50",
     ),
-    (["evaluate", "{log}", "--data", "letor-like"], "is not the manifest of a model"),
+    (["evaluate", "{log}", "--data", "letor-like"], "is a click log and no model; give the folder of a model"),
     (["evaluate", "{model}"], "nothing to evaluate on"),
     (["evaluate", "{model}", "--data", "letor-like=50", "--measures", "nDGC@10"], "did you mean 'nDCG'"),
     (["compare", "{model}", "{model}", "--log", "{log}"], "need different names"),

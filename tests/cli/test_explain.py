@@ -38,7 +38,12 @@ def test_the_screen_names_the_features_that_moved_each_candidate(folder: Path) -
     assert "By exact Shapley values: contributions add up to the score less the mean of the list." in shown.stdout
     assert "2 of 4 candidates have values that training did not have: number 0 (1), brand (1)" in shown.stderr
     rows = [line for line in shown.stdout.splitlines() if " sku-" in line]
-    assert [row.split()[0] for row in rows] == ["1", "2"]
+    ranked = ultr("rank", folder / "model", folder / "candidates.csv").stdout.splitlines()
+    columns, *expected = [line.split("\t") for line in ranked if line.startswith(("query", "red shoes"))]
+    assert columns == ["query", "rank", "candidate", "document", "score"]
+    [header] = [line for line in shown.stdout.splitlines() if line.split()[:1] == ["rank"]]
+    assert header.split()[:4] == ["rank", "candidate", "document", "score"]
+    assert [row.split()[:3] for row in rows] == [line[1:4] for line in expected[:2]]
 
 
 def test_the_json_of_a_candidate_adds_up_and_agrees_with_ultr_rank(folder: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_raw_log_is_prepared_described_and_trained_on(raw: Path, tmp_path: Pat
     out = tmp_path / "log"
     text = ultr("prepare", raw, "--factor", "device", "--rare", 1, "--features", "bm*", "--out", out).stdout
     assert "query = query (guessed)" in text
-    assert "5 documents with 1 features; 1.50 impressions a list" in text
+    assert "5 documents with 1 feature; 1.50 impressions a list" in text
     assert ClickLog.load(out).impressions.sum() == 3
     train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2, "--set", "hidden=4"]
     ultr(*train, "--out", tmp_path / "model")
@@ -50,7 +50,7 @@ def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
         "missing values in 8 of 8 features: gap 2 (66.7%), gap 5 (66.7%), gap 1 (50.0%), gap 4 (50.0%), gap 0 (33.3%) "
         "and 3 more; networks take the median (and an indicator, if enough were missing in training), "
         "trees take them as they are\n"
-        "1 times a document was shown with features that had changed; each set of features counts as a document of its "
+        "1 time a document was shown with features that had changed; each set of features counts as a document of its "
         "own\n"
     ) in text
     train = ["train", "click", "--log", out, "--validate", "none", "--steps", 2]
@@ -113,6 +113,17 @@ def test_rows_put_aside_are_shown_and_counted_for_machines(tmp_path: Path) -> No
     assert summary["reasons"][0]["reason"] == "position below 1"
 
 
+@pytest.mark.parametrize(("again", "clicks"), [(GOOD[0], "1"), (GOOD[1], "0")])
+def test_rows_that_are_there_twice_are_shown_for_rows_pages_and_clicks(
+    again: dict[str, object], clicks: str, tmp_path: Path
+) -> None:
+    parquet.write_table(frame([*GOOD, again]), tmp_path / "raw.parquet")
+    text = ultr("prepare", tmp_path / "raw.parquet", "--out", tmp_path / "log").stdout
+    cells = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert cells["read"] == ["kept", "aside", "repeated"]
+    assert [cells[name][-1] for name in ("rows", "pages", "clicks")] == ["1", "0", clicks]
+
+
 def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
     table = frame(GOOD).append_column("day", [[f"2024-01-0{row['impression']}" for row in GOOD]])
     parquet.write_table(table.append_column("grade", [[3, 1, -1, 2, 1, -1, 0, 2]]), tmp_path / "raw.parquet")
@@ -122,9 +133,7 @@ def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
     assert "time = day; label = grade" in " ".join(text.split())
     assert "0 of 3 pages have no click" in text
     assert "2 periods of time; the first begins at 2024-01-01, the last at 2024-01-02" in text
-    assert (
-        "3 of 5 documents have a label: 0, 1, 2\n1 documents have labels that differ, and count as not judged" in text
-    )
+    assert "3 of 5 documents have a label: 0, 1, 2\n1 document has labels that differ, and counts as not judged" in text
     summary = json.loads(
         ultr("prepare", tmp_path / "raw.parquet", *asked, "--out", out, "--overwrite", "--json").stdout
     )
@@ -180,7 +189,7 @@ def test_clicks_come_from_a_table_of_events(tmp_path: Path) -> None:
     text = ultr("prepare", tmp_path / "shown.parquet", *asked, "--features", "bm25", "--out", tmp_path / "log").stdout
     assert "signals: purchase 1" in text
     assert "events on documents that were not shown, which are left out: click 1" in text
-    assert "1 events were there already and count once" in text
+    assert "1 event was there already and counts once" in text
     log = ClickLog.load(tmp_path / "log")
     assert log.clicks.sum() == 3
     assert log.signal("purchase").sum() == 1

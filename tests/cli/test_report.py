@@ -134,7 +134,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(runs: Path, tmp_path: Path) 
     [
         (["nowhere"], "there is no folder nowhere"),
         (["{runs}/log"], "is no model and has none inside"),
-        (["{runs}/model", "--log", "{runs}/raw"], "is not a click log"),
+        (["{runs}/model", "--log", "{runs}/raw"], "is a model and no click log"),
         (["{runs}/model", "--data", "mq2007"], "mq2007"),
         (["{runs}/model", "--against", "{runs}/model"], "given twice"),
         (["{runs}/model", "--out", "{runs}"], "is a folder"),

@@ -39,8 +39,8 @@ def test_the_best_settings_are_told_and_their_model_is_written(log: Path, tmp_pa
     # The command that it names gives the same settings.
     [line] = [line for line in said.stdout.splitlines() if line.startswith("the same settings again: ")]
     words = line.removeprefix("the same settings again: ultr ").split()
-    ultr(*words, "--out", tmp_path / "again", "--quiet")
-    assert load(tmp_path / "again").options == ranker.options
+    ultr(*words, "--quiet")
+    assert load(tmp_path / "model-again").options == ranker.options
 
 
 def test_the_same_as_json_or_without_a_word(log: Path, tmp_path: Path) -> None:

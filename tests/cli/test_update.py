@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.console import ultr
-from tests.updating.days import FIRST, SECOND, first_log, write_day
+from tests.updating.days import FIRST, SECOND, THIRD, first_log, new_run, write_day
 
 from ultr.data.click_log import ClickLog
 from ultr.files import read_json
+from ultr.updating.actions import _missing_days
 
 
 def test_a_run_from_the_first_log_to_a_rollback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +31,7 @@ def test_a_run_from_the_first_log_to_a_rollback(tmp_path: Path, monkeypatch: pyt
 
     shown = ultr("update", "run", "--log-day", SECOND, "--dry-run").stdout
     assert "would be promoted: the gain in clicks is " in shown
+    assert "not in it" not in shown
     quiet = ultr("update", "run", "--log-day", SECOND, "--dry-run", "--quiet")
     assert (quiet.stdout, quiet.stderr) == ("", "")
     told = json.loads(ultr("update", "run", "--log-day", SECOND, "--json").stdout)
@@ -39,6 +41,29 @@ def test_a_run_from_the_first_log_to_a_rollback(tmp_path: Path, monkeypatch: pyt
     assert f"rolled back: from {SECOND} back to {FIRST}" in ultr("update", "run", "--rollback").stdout
     assert Path("s/ranker.onnx").read_bytes() == Path(f"run/models/{FIRST}.onnx").read_bytes()
     assert ClickLog.load("log").period_names == (FIRST,)
+
+
+def test_a_day_that_was_left_out_is_named(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    text = ultr("update", run.path, "--log-day", THIRD, "--dry-run").stdout
+    log, gap, *_ = text.splitlines()
+    assert log.startswith(f"log: {FIRST} to {THIRD}, ")
+    assert gap == f"days between that are not in it: {SECOND}; days are added in order, so they stay out"
+    told = json.loads(ultr("update", run.path, "--log-day", THIRD, "--dry-run", "--json").stdout)
+    assert told["data"]["missing_days"] == [SECOND]
+
+
+@pytest.mark.parametrize(
+    ("days", "missing"),
+    [
+        (["2026-03-01"], []),
+        (["2026-02-28", "2026-03-01"], []),
+        (["2026-02-27", "2026-03-02", "2026-03-04"], ["2026-02-28", "2026-03-01", "2026-03-03"]),
+        (["monday", "wednesday"], []),
+    ],
+)
+def test_days_between_are_counted_where_they_are_dates(days: list[str], missing: list[str]) -> None:
+    assert _missing_days(days) == missing
 
 
 @pytest.mark.parametrize(

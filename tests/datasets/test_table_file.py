@@ -174,6 +174,16 @@ def test_texts_among_the_features_are_named(tmp_path: Path) -> None:
         ),
         ("twice.csv", b"query,label,f,f\n1,0,2,3\n", r"has several columns called 'f'; rename one"),
         ("twice.csv", b"query,query,label,f\n1,1,0,2\n", r"has several columns called 'query'; rename one"),
+        (
+            "latin.csv",
+            b"query,label,f\ncaf\xe9,0,2\n",
+            r"latin.csv is not written in UTF-8, see line 2; convert it first",
+        ),
+        (
+            "latin.csv",
+            b"query,label,gr\xfc\n1,0,2\n",
+            r"latin.csv is not written in UTF-8, see line 1; convert it first",
+        ),
         ("bad.parquet", b"not a parquet file at all", r"bad.parquet cannot be read: "),
         ("bad.csv.gz", b"\x1f\x8b not gzip", r"bad.csv.gz cannot be read: "),
     ],

@@ -255,3 +255,17 @@ def test_a_model_is_not_overwritten_unasked(model: Path) -> None:
         ranker.save(model)
     ranker.save(model, overwrite=True)
     load(model)
+
+
+def test_a_click_log_and_a_file_are_called_what_they_are(model: Path, tmp_path: Path) -> None:
+    log = ClickLog.of(features=[[1.0], [2.0]], documents=[0, 1], offsets=[0, 2], clicks=[1, 0])
+    log.save(tmp_path / "log")
+    with pytest.raises(ModelFileError, match=r"log is a click log and no model; give the folder of a model"):
+        load(tmp_path / "log")
+    with pytest.raises(DataError, match=r"is a model and no click log; give a folder that `ultr prepare` or"):
+        ClickLog.load(model)
+    with pytest.raises(ModelFileError, match=r"manifest.json is a file; give the folder of a model"):
+        load(model / "manifest.json")
+    (tmp_path / "my clicks.csv").touch()
+    with pytest.raises(DataError, match=r"prepare it first: ultr prepare '.*my clicks.csv' --out log"):
+        ClickLog.load(tmp_path / "my clicks.csv")

@@ -197,7 +197,7 @@ def test_it_ranks_better_than_clicks_alone_and_than_pairs_whose_bias_is_left_in(
 
 def test_a_log_that_does_not_count_pairs_is_refused_but_may_choose_the_weights(pair_log: ClickLog) -> None:
     uncounted = replace(pair_log, pair_clicks=None)
-    with pytest.raises(DataError, match=r"simulate it with --pairs or build it with ClickLog.of\(..., pairs=True\)"):
+    with pytest.raises(DataError, match=r"give --pairs to `ultr prepare` or `ultr simulate`, or pairs=True to"):
         PairDebias(relevance=TINY).fit(uncounted)
     values = [
         PairDebias(relevance=TINY).fit(pair_log, validation=log).history_[-1].value for log in (pair_log, uncounted)

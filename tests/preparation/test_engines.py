@@ -162,7 +162,7 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
     (_, shown), notes, elsewhere, _, missed = results[0]
     assert sorted((row["t"], row["click"]) for row in shown) == [("1717527760000", 1), ("1717527761500", 1)]
     assert (elsewhere, missed) == ({"click": 1}, {"click": 1})
-    assert any(note.startswith("1 result pages begin further down") for note in notes)
+    assert any(note.startswith("1 result page begins further down") for note in notes)
 
 
 def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,11 +241,11 @@ def test_events_come_from_any_place_a_log_comes_from(engine: Engine, tmp_path: P
         ({"document": "sku", "impression": ("page",), "window": 0}, "window must be a positive number"),
         (
             {"document": "sku", "impression": ("page",), "action": "what"},
-            r"no event of the action 'click', did you mean 'item_click'; .*--signal click=ACTION: view 2, item_click 1",
+            r"no event of the action 'click', did you mean 'item_click'; .*--click ACTION: view 2, item_click 1",
         ),
         (
             {"document": "sku", "impression": ("page",), "action": "what", "signals": {"sale": ("items_click",)}},
-            "did you mean 'item_click'; say which of its actions are the signal 'sale'",
+            "did you mean 'item_click'; say which of its actions are the signal 'sale', as in --signal sale=ACTION",
         ),
         (
             {"document": "sku", "keys": ("sku",), "time": "what", "shown": {"what": "at"}},

@@ -23,7 +23,7 @@ def test_a_page_of_five_results_that_are_all_clicked_is_a_robot(results: int, fo
     summary = prepared_with([*PEOPLE, *robot], tmp_path / "log").summary
     assert (summary.robots.pages, summary.robots.clicks) == (found, found * results)
     assert summary.rows.aside == 0
-    assert any("look like a robot's" in line for line in summary.lines()) == bool(found)
+    assert any("page looks like a robot's" in line for line in summary.lines()) == bool(found)
 
 
 def test_robots_are_dropped_on_request_and_accounted_for(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_robots_are_dropped_on_request_and_accounted_for(tmp_path: Path) -> None
     assert prepared.log.impressions.sum() == 20
     line = next(line for line in prepared.summary.lines() if "robot" in line)
     # Six of the 26 clicks that were read are those of the robot.
-    assert "1 pages look like a robot's (all of 5 or more results of a page clicked), with 23.1% of all clicks" in line
+    assert "1 page looks like a robot's (all of 5 or more results of a page clicked), with 23.1% of all clicks" in line
 
 
 @pytest.mark.parametrize(("pages", "found"), [(8, 0), (9, 1)])

@@ -184,7 +184,8 @@ def test_quoted_texts_may_hold_separators_quotes_and_line_ends(tmp_path: Path) -
         (GOOD_CSV + "9,a,x,1,0,phone,more\n", "Line: 10: Expected Number of Columns: 6 Found: 7"),
         (GOOD_CSV + "9,a,x\n", "Line: 10: Expected Number of Columns: 6 Found: 3"),
         (GOOD_CSV + '9,"a,x,1,0,phone\n', "Line: 10: Value with unterminated quote"),
-        (GOOD_CSV.replace(",a,", ",\xe9,").encode("latin-1"), "This file is not utf-8 encoded"),
+        (GOOD_CSV.replace(",a,", ",\xe9,").encode("latin-1"), "log.csv is not written in UTF-8, see line 2; convert"),
+        (GOOD_CSV.replace("device", "ger\xe4t").encode("latin-1"), "log.csv is not written in UTF-8, see line 1;"),
         (GOOD_CSV.encode("utf-16"), "is not a text file in UTF-8, perhaps in UTF-16"),
     ],
 )

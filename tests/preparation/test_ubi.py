@@ -55,6 +55,14 @@ def test_queries_and_events_become_a_log(tmp_path: Path) -> None:
     assert prepared.summary.elsewhere == {"click": 1}
 
 
+def test_the_action_that_is_a_click_is_named_as_the_message_says(tmp_path: Path) -> None:
+    write(tmp_path, "ubi_queries", QUERIES)
+    write(tmp_path, "ubi_events", [row | {"action_name": "item_open"} for row in EVENTS])
+    with pytest.raises(DataError, match=r"signal 'click', as in --click ACTION: item_open \d"):
+        prepare(tmp_path, tmp_path / "log", columns="ubi")
+    assert prepare(tmp_path, tmp_path / "log", columns="ubi", click="item_open").log.clicks.sum() > 0
+
+
 def test_a_query_without_hits_is_a_page_without_a_document(tmp_path: Path) -> None:
     nothing = {"query_id": "4", "user_query": "sofa", "query_response_hit_ids": [], "application": "shop"}
     write(tmp_path, "ubi_queries", [*QUERIES, nothing])
@@ -140,8 +148,8 @@ def test_a_later_page_begins_where_the_ordinals_of_its_events_say(start: int, tm
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [1, 2], "4": [11, 12], "5": [1, 2]}
         assert (log.ordinals_from, log.moved, log.contradicted) == (start, 1, 1)
         said = list(log.notes())
-        assert "1 result pages begin further down, as the ordinals of their events say" in said
-        assert "1 result pages have ordinals that do not fit their list; the list counts" in said
+        assert "1 result page begins further down, as the ordinals of events say" in said
+        assert "1 result page has ordinals that do not fit the list; the list counts" in said
 
 
 def test_events_of_actions_that_do_not_count_move_nothing(tmp_path: Path) -> None:

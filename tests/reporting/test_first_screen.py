@@ -161,7 +161,8 @@ def test_what_changes_is_said_with_the_number_of_queries() -> None:
             "new",
             [
                 "Look at the most frequent queries below, and at those that may lose.",
-                "Limit how far documents may move, if that matters: ultr train --safe --log 'my log' ...",
+                "Limit how far documents may move, if that matters: ultr train dla --log 'my log' --safe auto --out "
+                "'my models/new-safe'",
                 "Show it to a small part of the users and count their clicks: ultr export 'my models/new', then ultr "
                 "serve.",
             ],
@@ -171,7 +172,8 @@ def test_what_changes_is_said_with_the_number_of_queries() -> None:
             None,
             [
                 "Do not replace the order of today for all users on this evidence.",
-                "Limit how far documents may move, if that matters: ultr train --safe --log 'my log' ...",
+                "Limit how far documents may move, if that matters: ultr train dla --log 'my log' --safe auto --out "
+                "'my models/new-safe'",
                 "Let users decide: show both orders, each to a part of them, or log some swaps and train again.",
             ],
         ),

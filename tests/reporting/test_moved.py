@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reporting.fakes import LOG, model
 
 from ultr.data.click_log import ClickLog
+from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.moved import Moved, brief_start, moved_lists
 
 HATS = Moved("hats", 25, 10, np.array([7, 8, 9]), np.array([5, 2, 0]), ("good", "", "bad"), np.array([2, 0, 1]))
@@ -16,6 +19,7 @@ HATS = Moved("hats", 25, 10, np.array([7, 8, 9]), np.array([5, 2, 0]), ("good", 
 def test_rows_say_who_stood_and_who_stands_at_each_place() -> None:
     assert HATS.distance == 2 + 1 + 1
     assert HATS.caption == "query hats · 10 impressions"
+    assert replace(HATS, impressions=1).caption == "query hats · 1 impression"
     rows = HATS.rows(("before", "after"), ["a", "b", "c"], ["x", "y", "z"])
     columns = ["place", "before", "after", "move", "clicks", "grade", "because of"]
     assert list(rows[0]) == columns
@@ -95,3 +99,23 @@ def test_equal_moves_go_by_impressions_and_then_by_query() -> None:
         queries=["z", "y", "x"],
     )
     assert [each.query for each in moved_lists(log, None, model("up"))] == ["y", "x", "z"]
+
+
+def test_the_list_shown_most_is_so_on_all_devices_and_days_together() -> None:
+    """The first row has more impressions than any other, but its list has not."""
+    log = ClickLog.of(
+        features=[[1.0], [2.0]],
+        documents=[0, 1, 1, 0, 1, 0, 1, 0],
+        offsets=[0, 2, 4, 6, 8],
+        impressions=[5, 4, 3, 2],
+        clicks=[1, 1, 2, 1, 3, 0, 0, 1],
+        queries=["hats"] * 4,
+        device=["desk", "desk", "desk", "desk", "phone", "phone", "desk", "desk"],
+        periods=["monday", "monday", "monday", "tuesday"],
+    )
+    assert log.lists == 4
+    (found,) = moved_lists(log, None, model("up"))
+    assert (found.documents.tolist(), found.impressions, found.pages) == ([1, 0], 4 + 3 + 2, 14)
+    assert found.clicks.tolist() == [2 + 3 + 0, 1 + 0 + 1]
+    shift = ReportInputs((model("up"),), log=log).frequent
+    assert (shift.documents.tolist(), shift.impressions.tolist()) == ([1, 0], [9])

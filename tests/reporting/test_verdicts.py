@@ -74,7 +74,12 @@ def _inputs(
         value_of="",
     )
     given: dict[str, Any] = {
-        "subject": SimpleNamespace(name="new", folder=Path("my models/new"), ranker=SimpleNamespace(options={})),
+        "subject": SimpleNamespace(
+            name="new",
+            folder=Path("my models/new"),
+            ranker=SimpleNamespace(options={}),
+            manifest=SimpleNamespace(method="dla"),
+        ),
         "value": None,
         "log": LOG,
         "log_name": "log",
@@ -196,6 +201,9 @@ def test_the_three_most_frequent_queries_are_shown_with_their_first_five_places(
     assert [each["query"] for each in found.numbers] == ["b", "d", "c"]
     assert [len(table.rows) for table in found.tables] == [5, 5, 5]
     assert found.tables[0].rows[0]["move"] == "▲ 5"
+    one = heads(_inputs(moved=[_moved("e", [1, 0], pages=1, impressions=1)]))
+    assert one is not None
+    assert one.tables[0].title == "query e: 1 impression, with this list"
     assert "This log has no ids of documents" in found.answer
 
 

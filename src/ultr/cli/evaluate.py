@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ultr.cli import options, output
+from ultr.counted import counted
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _on_labels(
         queries = judged.with_relevant().queries
         left_out = f" that have a relevant document, of {judged.queries:,}" if queries < judged.queries else ""
         where = options.name_of_part(data, part)
-        output.print_table(rows, title=f"{where}, {queries:,} queries{left_out}, 95 % intervals")
+        output.print_table(rows, title=f"{where}, {counted(queries, 'query', 'queries')}{left_out}, 95 % intervals")
         leads = {name: results[name].against(results[first], main) for name in ordered if name != first}
         rows = [
             {"model": name, **signed_texts(Interval(test.difference, test.low, test.high)), "p": f"{test.p_value:.4f}"}

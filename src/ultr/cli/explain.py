@@ -10,6 +10,7 @@ import typer
 
 from ultr import checks
 from ultr.cli import options, output
+from ultr.counted import counted
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -157,10 +158,11 @@ def _line(
     ]
     return {
         "rank": str(row["rank"]),
-        "candidate": str(row.get("document", row["candidate"])),
+        "candidate": str(row["candidate"]),
+        **({"document": row["document"]} if "document" in row else {}),
         "score": f"{row['score']:.4f}",
-        "against mean": f"{row['score'] - row['mean_score']:+.4f}",
-        "feature, value, contribution": "\n".join(moved) or "nothing",
+        "against\nmean": f"{row['score'] - row['mean_score']:+.4f}",
+        "feature, value,\ncontribution": "\n".join(moved) or "nothing",
         "unusual": "\n".join(row["unusual"]),
     }
 
@@ -219,4 +221,4 @@ def _of_ranker(
         output.print_json({"measure": found.measure, "queries": found.queries, "losses": losses})
         return
     rows = [{"feature": name, found.measure: interval.text()} for name, interval in found.losses.items()]
-    output.print_table(rows, title=f"{found.queries:,} queries, 95 % intervals")
+    output.print_table(rows, title=f"{counted(found.queries, 'query', 'queries')}, 95 % intervals")

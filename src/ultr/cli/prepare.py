@@ -129,9 +129,8 @@ def _whole(text: str) -> int:
 
 
 def _print_summary(summary: Summary, out: Path) -> None:
-    tallies = {"rows": summary.rows, "pages": summary.pages, "clicks": summary.clicks}
     output.print_table(
-        [{"": name, **{key: f"{value:,}" for key, value in tally.as_json().items()}} for name, tally in tallies.items()]
+        [{"": name, **{key: f"{value:,}" for key, value in row.items()}} for name, row in summary.tallies().items()]
     )
     if summary.reasons:
         table = [

@@ -88,6 +88,7 @@ def tune(
     again = ["ultr", "train", name, "--log", str(log), "--seed", str(seed), "--hold-out", hold_out]
     for each, value in {**given, **best.settings}.items():
         again += ["--relevance", value] if each == "relevance" else ["--set", f"{each}={_exactly(value)}"]
+    again += ["--out", f"{out}-again"]
     _print_table(tried)
     output.echo(_in_words(best, tried))
     output.echo(f"the same settings again: {shlex.join(again)}")

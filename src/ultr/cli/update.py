@@ -121,6 +121,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _print(entry: LedgerEntry, run: Path, *, dry_run: bool) -> None:
+    from ultr.data.column_names import listed
+
     data, found, training = entry.data, entry.judgement, entry.training
     if data:
         counts = data["log"]
@@ -128,6 +130,10 @@ def _print(entry: LedgerEntry, run: Path, *, dry_run: bool) -> None:
             f"log: {data['days'][0]} to {data['days'][1]}, {counts['queries']:,} queries, "
             f"{counts['impressions']:,} pages, {counts['clicks']:,} clicks"
         )
+        if missing := data["missing_days"]:
+            output.echo(
+                f"days between that are not in it: {listed(missing)}; days are added in order, so they stay out"
+            )
     if entry.doctor:
         output.echo("doctor: " + ", ".join(f"{name} {verdict}" for name, verdict in entry.doctor.items()))
     if training:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,10 +109,20 @@ def read_fields(folder: Path, manifest: LogManifest) -> dict[str, Any]:
 
 def read_manifest(folder: Path) -> LogManifest:
     """The manifest of a saved log, or a `DataError` that says what the folder is not."""
+    if folder.is_file():
+        raise DataError(
+            f"{folder} is a file and not the folder of a click log; prepare it first: "
+            f"ultr prepare {quote(str(folder))} --out log"
+        )
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}; give the folder of a saved click log")
+    content = read_json(folder / "manifest.json")
+    if isinstance(content, dict) and str(content.get("format")).startswith("ultr model"):
+        raise DataError(
+            f"{folder} is a model and no click log; give a folder that `ultr prepare` or `ultr simulate` wrote"
+        )
     try:
-        manifest = LogManifest.model_validate(read_json(folder / "manifest.json"))
+        manifest = LogManifest.model_validate(content)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise DataError(

@@ -34,3 +34,13 @@ def first_line(path: Path) -> str:
 def delimiter(path: Path, header: str) -> str:
     """The separator of the columns: tabs by the ending, else that which the header has most of."""
     return "\t" if ending(path) in TABS else max(",;\t|", key=Counter(header).__getitem__)
+
+
+def not_utf8(path: str | Path, line: str | int | None) -> str:
+    """A sentence on a text file in another encoding, and how it is converted.
+
+    >>> not_utf8("log.csv", 5)
+    'log.csv is not written in UTF-8, see line 5; convert it first, from Latin-1 with: iconv -f latin1 -t utf8'
+    """
+    where = "" if line is None else f", see line {line}"
+    return f"{path} is not written in UTF-8{where}; convert it first, from Latin-1 with: iconv -f latin1 -t utf8"

@@ -18,7 +18,7 @@ from ultr.data.categories import Categories, category_columns, never_seen
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import column_order, feature_matrix, numbers
-from ultr.datasets.delimited import TABS, delimiter, ending, first_line
+from ultr.datasets.delimited import TABS, delimiter, ending, first_line, not_utf8
 from ultr.datasets.svmlight_lines import HIGHEST_LABEL
 from ultr.errors import DataError
 
@@ -266,6 +266,10 @@ class TableFile:
                 raise
             text = str(error).partition("\n")[0]
             wrong = re.fullmatch(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to double: (.*)", text)
+            if coded := re.fullmatch(r"In CSV column #\d+: Row #(\d+): .*invalid UTF8 data", text):
+                raise DataError(not_utf8(self.path, coded[1])) from error
+            if "\ufffd" in text and text.endswith("does not exist in CSV file"):
+                raise DataError(not_utf8(self.path, 1)) from error
             if wrong:
                 name, line, why = self.names()[int(wrong[1])], wrong[2], wrong[3]
                 text = f"column {name!r} is no number in line {line}: {why}; leave the column out or convert it"

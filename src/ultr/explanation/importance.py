@@ -66,8 +66,7 @@ def importance_by_clicks(
     It needs no labels, and says what the ranker goes by, not whether it is right.
     """
     lists = frequent_lists(log, most=most)
-    features = log.features[log.documents[ragged.rows_of(lists, log.offsets)]]
-    offsets = ragged.from_lengths(log.lengths[lists])
+    features, offsets = log.features[lists.documents], lists.offsets
     own = ranker.score(features, offsets)
 
     def loss(scores: Floats) -> Doubles:

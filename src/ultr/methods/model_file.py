@@ -162,6 +162,8 @@ def weights_digest(model: nn.Module) -> str:
 def load_manifest(folder: str | Path) -> Manifest:
     """The manifest of a model folder."""
     path = Path(folder) / MANIFEST
+    if Path(folder).is_file():
+        raise ModelFileError(f"{folder} is a file; give the folder of a model, which `ultr train` writes")
     if not Path(folder).is_dir():
         raise ModelFileError(f"there is no folder {folder}; give the folder of a saved model")
     if not path.exists():
@@ -171,6 +173,10 @@ def load_manifest(folder: str | Path) -> Manifest:
         command = (content.get("origin") or {}).get("command")
         again = f": {command}" if command else ""
         raise ModelFileError(f"{folder} was saved by an earlier version of ultr; train the model again{again}")
+    if isinstance(content, dict) and str(content.get("format")).startswith("ultr click log"):
+        raise ModelFileError(
+            f"{folder} is a click log and no model; give the folder of a model, which `ultr train` writes"
+        )
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFileError(f"{path} is not the manifest of a model that this version of ultr reads")
     try:

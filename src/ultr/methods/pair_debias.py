@@ -135,8 +135,8 @@ class PairDebias(Estimator[PairObjective]):
         rate = em_rate(self.em_rate, self.relevance)
         if lists.pair_clicks is None and not lists.session_pairs:
             raise DataError(
-                "PairDebias needs a log that counts which documents were clicked together; simulate it with --pairs "
-                "or build it with ClickLog.of(..., pairs=True)"
+                "PairDebias needs a log that counts which documents were clicked together; give --pairs to "
+                "`ultr prepare` or `ultr simulate`, or pairs=True to ultr.read_log or ClickLog.of"
             )
         if not lists.session_pairs and not any(lists.pair_shares(chunk).any() for chunk in chunks(lists.offsets)):
             raise DataError("no impression clicks one document and not another, so there is nothing to learn from")

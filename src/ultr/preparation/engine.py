@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ultr.datasets.delimited import not_utf8
 from ultr.errors import DataError, MissingExtraError, OptionError, UltrError, how_to_install
 
 DUCKDB = "duckdb"
@@ -106,6 +107,8 @@ class Engine:
                 raise KeyboardInterrupt from error
             if not _is_of_a_back_end(error):
                 raise
+            if (said := _on_encoding(error, source or self.source)) is not None:
+                raise DataError(said) from error
             name = self.name if self.remote is None else f"{self.remote.name} or {self.name}"
             raise DataError(_in_words(text, source or self.source, name)) from error
 
@@ -245,9 +248,18 @@ def _in_words(text: str, what: str, engine: str) -> str:
     return f"{what} cannot be read by {engine}: {text}; mend or write it again"
 
 
+def _on_encoding(error: Exception, what: str) -> str | None:
+    """A sentence on the file that DuckDB finds is not in UTF-8; None if it complains about something else."""
+    text = str(error)
+    if "not utf-8 encoded" not in text:
+        return None
+    line, file = re.search(r"CSV Error on Line: (\d+)", text), re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
+    return not_utf8(what if file is None else file[1].strip(), None if line is None else line[1])
+
+
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # DuckDB says where a text file is wrong in the first line, and why further down.
-    known = ("Expected Number", "Invalid unicode", "Value with unterminated", "Column with name")
+    known = ("Expected Number", "Value with unterminated", "Column with name")
     why = [line for line in lines[1:] if line.startswith(known)]
     return ": ".join([*(lines[:1] or [type(error).__name__]), *why[:1]]).rstrip(".;:")[:300]

@@ -156,9 +156,10 @@ def _other_actions(engine: Engine, action: Any, signals: Mapping[str, tuple[str,
         near = [closest(each, found) for each in absent]
         if absent and (any(near) or (name == CLICK and len(absent) == len(actions))):
             hint = f", did you mean {next(filter(None, near))!r}" if any(near) else ""
+            flag = "--click ACTION" if name == CLICK else f"--signal {name}=ACTION"
             raise DataError(
                 f"{what} has no event of the action {absent[0]!r}{hint}; say which of its actions are the signal "
-                f"{name!r}, as in --signal {name}=ACTION: {in_words(found)}"
+                f"{name!r}, as in {flag}: {in_words(found)}"
             )
     counted = {each for actions in signals.values() for each in actions}
     return {each: count for each, count in found.items() if each not in counted}

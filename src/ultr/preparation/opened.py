@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ultr.counted import counted
 from ultr.data.column_names import guess, listed
 from ultr.data.signal import CLICK
 from ultr.errors import DataError
@@ -107,6 +108,7 @@ def _actions(options: Options) -> dict[str, tuple[str, ...]] | None:
 
 def _notes(joined: Joined) -> Iterator[str]:
     if joined.duplicates:
-        yield f"{joined.duplicates:,} events were there already and count once"
+        were = counted(joined.duplicates, "event was", "events were")
+        yield f"{were} there already and {'counts' if joined.duplicates == 1 else 'count'} once"
     if joined.ignored:
         yield f"actions that no signal counts: {in_words(joined.ignored, most=5)}; --signal NAME=ACTION counts one"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultr import checks
+from ultr.counted import counted
 from ultr.preparation.engine import Engine
 from ultr.preparation.reasons import FEW_OF_QUERY, FEW_OF_USER, KEPT, ROBOT
 
@@ -51,10 +52,15 @@ class Robots:
 
     def sentence(self, clicks: int) -> str:
         """One line on them, out of so many clicks."""
-        users = f" of {self.users:,} users and others" if self.users else ""
-        share = self.clicks / max(clicks, 1)
-        what = f"{self.pages:,} pages{users} look like a robot's ({self.rules}), with {share:.1%} of all clicks"
-        done = "they were put aside" if self.dropped else "--drop-robots puts them aside"
+        users = f" of {counted(self.users, 'user')} and others" if self.users else ""
+        share, one = self.clicks / max(clicks, 1), self.pages == 1
+        look = "looks" if one else "look"
+        what = (
+            f"{counted(self.pages, 'page')}{users} {look} like a robot's ({self.rules}), with {share:.1%} of all clicks"
+        )
+        done = f"{'it was' if one else 'they were'} put aside"
+        if not self.dropped:
+            done = f"--drop-robots puts {'it' if one else 'them'} aside"
         return f"{what}; {done}"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ultr.counted import counted
 from ultr.data.missing_values import in_words as missing_in_words
 from ultr.errors import DataError
 from ultr.files import read_json
@@ -36,10 +37,10 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.read + other.read, self.kept + other.kept, self.repeated + other.repeated)
 
-    def as_json(self) -> dict[str, int]:
-        """All numbers; those that were repeated only if there are any."""
-        repeated = {"repeated": self.repeated} if self.repeated else {}
-        return {"read": self.read, "kept": self.kept, "aside": self.aside} | repeated
+    def as_json(self, *, repeated: bool) -> dict[str, int]:
+        """All numbers, that of the repeated ones if it is asked for."""
+        again = {"repeated": self.repeated} if repeated else {}
+        return {"read": self.read, "kept": self.kept, "aside": self.aside} | again
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Summary:
         both = {each.reason: each for each in self.reasons}
         for each in other.reasons:
             both[each.reason] = each + both[each.reason] if each.reason in both else each
-        counted: dict[str, Any] = {
+        by_name: dict[str, Any] = {
             name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name)))
             for name in ("unusable", "elsewhere")
         }
@@ -151,7 +152,7 @@ class Summary:
                 users=robots.users + other.robots.users,
             )
         order = tuple(sorted(both.values(), key=lambda each: (-each.rows, each.reason)))
-        return replace(other, source=f"{self.source}, {other.source}", reasons=order, robots=robots, **added, **counted)
+        return replace(other, source=f"{self.source}, {other.source}", reasons=order, robots=robots, **added, **by_name)
 
     @property
     def collapse_ratio(self) -> float:
@@ -167,7 +168,7 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """What else there is to know, a line each; above all what may have changed the bias of the log."""
         yield (
-            f"{self.documents:,} documents with {self.features:,} features; "
+            f"{counted(self.documents, 'document')} with {counted(self.features, 'feature')}; "
             f"{self.collapse_ratio:.2f} impressions a list"
         )
         yield f"{self.empty_pages:,} of {self.pages.kept:,} pages have no click"
@@ -175,12 +176,13 @@ class Summary:
         yield from self._about_features()
         if self.periods:
             first, last = self.periods[0], self.periods[-1]
-            yield f"{len(self.periods):,} periods of time; the first begins at {first}, the last at {last}"
+            yield f"{counted(len(self.periods), 'period')} of time; the first begins at {first}, the last at {last}"
         if self.columns.label is not None:
             levels = f": {', '.join(self.grades)}" if self.grades else ""
             yield f"{self.judged:,} of {self.documents:,} documents have a label{levels}"
         if self.conflicting_labels:
-            yield f"{self.conflicting_labels:,} documents have labels that differ, and count as not judged"
+            have = counted(self.conflicting_labels, "document has", "documents have")
+            yield f"{have} labels that differ, and {_counts(self.conflicting_labels)} as not judged"
         if any(each.reason == ONE_POSITION.text for each in self.reasons):
             yield (
                 "hint: where a search goes on to a second page under the same id, two documents have one position; "
@@ -194,11 +196,12 @@ class Summary:
             yield f"{self.columns.click} is never 0 but often missing, so missing counts as no click"
         if self.several_clicks:
             yield (
-                f"{self.several_clicks:,} rows have more than one click; each counts as clicked, "
+                f"{counted(self.several_clicks, 'row has', 'rows have')} more than one click; each counts as clicked, "
                 "and the signal click_events has the numbers"
             )
         if self.rows.repeated:
-            yield f"{self.rows.repeated:,} rows were there already, the same in all columns, and count once"
+            were = counted(self.rows.repeated, "row was", "rows were")
+            yield f"{were} there already, the same in all columns, and {_counts(self.rows.repeated)} once"
         if self.signals:
             yield f"signals: {', '.join(f'{name} {total:,}' for name, total in self.signals.items())}"
         if self.elsewhere:
@@ -221,18 +224,28 @@ class Summary:
         if self.missing:
             yield missing_in_words(self.missing, self.features)
         if self.categories:
-            counted = [f"{name} ({count:,} values)" for name, count in self.categories.items()]
-            yield f"categories: {', '.join(counted)}"
+            named = [f"{name} ({counted(count, 'value')})" for name, count in self.categories.items()]
+            yield f"categories: {', '.join(named)}"
         if self.unusable:
-            counted = [f"{name} ({count:,} rows)" for name, count in self.unusable.items()]
-            yield f"infinity or text in the features: {', '.join(counted)}"
+            named = [f"{name} ({counted(count, 'row')})" for name, count in self.unusable.items()]
+            yield f"infinity or text in the features: {', '.join(named)}"
         if self.changed:
             yield (
-                f"{self.changed:,} times a document was shown with features that had changed; each set of features "
-                "counts as a document of its own"
+                f"{counted(self.changed, 'time')} a document was shown with features that had changed; each set of "
+                "features counts as a document of its own"
             )
+
+    def tallies(self) -> dict[str, dict[str, int]]:
+        """What became of rows, pages and clicks, all under the same names; `repeated` is one if a row was."""
+        repeated = self.rows.repeated > 0
+        counts = {"rows": self.rows, "pages": self.pages, "clicks": self.clicks}
+        return {name: tally.as_json(repeated=repeated) for name, tally in counts.items()}
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        tallies = {name: getattr(self, name).as_json() for name in ("rows", "pages", "clicks")}
-        return asdict(self) | tallies | {"collapse_ratio": round(self.collapse_ratio, 4)}
+        return asdict(self) | self.tallies() | {"collapse_ratio": round(self.collapse_ratio, 4)}
+
+
+def _counts(number: int) -> str:
+    """The verb of so many."""
+    return "counts" if number == 1 else "count"

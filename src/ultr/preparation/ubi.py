@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ultr.counted import counted
 from ultr.data.column_names import check_column, listed
 from ultr.errors import DataError
 from ultr.preparation.attributes import attribute, has_attribute
@@ -63,12 +64,16 @@ class UbiLog:
         elif self.ordinals:
             yield f"none of the {self.ordinals:,} ordinals of events is a place in its list; the list counts"
         if self.repeated:
-            yield f"{self.repeated:,} responses repeat the documents of another of their query_id; they are left out"
+            repeat = counted(self.repeated, "response repeats", "responses repeat")
+            left = "it is" if self.repeated == 1 else "they are"
+            yield f"{repeat} the documents of another of the same query_id; {left} left out"
         if self.moved:
             rest = "" if self.seen_by_events else ", and such pages without an event stay at the top"
-            yield f"{self.moved:,} result pages begin further down, as the ordinals of their events say{rest}"
+            begin = counted(self.moved, "result page begins", "result pages begin")
+            yield f"{begin} further down, as the ordinals of events say{rest}"
         if self.contradicted:
-            yield f"{self.contradicted:,} result pages have ordinals that do not fit their list; the list counts"
+            have = counted(self.contradicted, "result page has", "result pages have")
+            yield f"{have} ordinals that do not fit the list; the list counts"
 
 
 def read_ubi(

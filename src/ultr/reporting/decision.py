@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ultr.counted import counted
 from ultr.evaluation.comparison import AS_SHOWN
-from ultr.evaluation.worth import Worth
+from ultr.evaluation.relative_gain import relative_gain
 from ultr.metrics.exposure import ExposureShift
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, sentences
@@ -47,13 +48,10 @@ class ExpectedGain:
         found = inputs.against_shown
         if found is None:
             return None
-        answer, log = found.value_against_shown, found.unseen.log
-        counted = log.clicks if inputs.value is None else Worth.of_rows(log, inputs.value).totals
-        today = float(counted.sum() / log.impressions.sum())
-        by, value = answer.difference, found.values.get(found.names[1])
+        answer, value = found.value_against_shown, found.values.get(found.names[1])
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
-            percent=None if by is None or not today else Interval(by.mean / today, by.low / today, by.high / today),
+            percent=relative_gain(answer.difference, found.unseen.log, inputs.value),
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
@@ -128,7 +126,9 @@ def heads(inputs: ReportInputs) -> Section | None:
         ),
         tables=[
             Table(
-                f"query {moved.query}: {moved.pages:,} impressions, {moved.impressions:,} of them with this list",
+                f"query {moved.query}: {counted(moved.pages, 'impression')}, "
+                + ("" if moved.pages == 1 else f"{moved.impressions:,} of them ")
+                + "with this list",
                 moved.rows(sides, inputs.names(moved.documents), most=TOP),
             )
             for moved in found
@@ -140,22 +140,21 @@ def heads(inputs: ReportInputs) -> Section | None:
 
 def next_steps(inputs: ReportInputs) -> list[str]:
     """Things to do, in order."""
-    gain, folder = ExpectedGain.of(inputs), quote(str(inputs.subject.folder))
+    gain, subject, folder = ExpectedGain.of(inputs), inputs.subject, str(inputs.subject.folder)
     if gain is None:
         return []
-    shift = inputs.shift
-    limit = (
-        [f"Limit how far documents may move, if that matters: ultr train --safe --log {quote(inputs.log_name)} ..."]
-        if max(shift.growth, shift.fall) >= LARGE_SHIFT
-        else []
-    )
+    shift, limit = inputs.shift, []
+    if max(shift.growth, shift.fall) >= LARGE_SHIFT:
+        again = f"ultr train {subject.manifest.method} --log {quote(inputs.log_name)} --safe auto"
+        limit = [f"Limit how far documents may move, if that matters: {again} --out {quote(f'{folder}-safe')}"]
     if gain.verdict is Verdict.BAD:
         return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
     if gain.verdict is Verdict.GOOD:
         return [
             "Look at the most frequent queries below, and at those that may lose.",
             *limit,
-            f"Show it to a small part of the users and count their clicks: ultr export {folder}, then ultr serve.",
+            f"Show it to a small part of the users and count their clicks: ultr export {quote(folder)}, then ultr "
+            "serve.",
         ]
     return [
         "Do not replace the order of today for all users on this evidence.",
@@ -215,7 +214,8 @@ def _changes(moved: Sequence[Moved]) -> str:
         return "Nothing: the order is the same for every query that was looked at."
     return (
         f"On {_share(moved, 1):.0%} of pages another result stands first, and on {_share(moved, 3):.0%} the first "
-        f"three are not the same three. ({len(moved):,} queries, each with the list that was shown most for it.)"
+        f"three are not the same three. ({counted(len(moved), 'query', 'queries')}, each with the list that was shown "
+        "most for it.)"
     )
 
 

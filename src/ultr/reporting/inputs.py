@@ -104,7 +104,7 @@ class ReportInputs:
     def frequent(self) -> ClickLog:
         """The most frequent list of each query, of the most frequent queries."""
         assert self.log is not None
-        return self.log.part(frequent_lists(self.log, most=MOST_LISTS), self.log.splits)
+        return frequent_lists(self.log, most=MOST_LISTS)
 
     @cached_property
     def shift(self) -> ExposureShift:

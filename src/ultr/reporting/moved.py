@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Floats, Integers
+from ultr.counted import counted
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
@@ -44,7 +45,7 @@ class Moved:
     @property
     def caption(self) -> str:
         """The query and how often this list of it was shown."""
-        return f"query {self.query} · {self.impressions:,} impressions"
+        return f"query {self.query} · {counted(self.impressions, 'impression')}"
 
     def rows(
         self, sides: tuple[str, str], names: Sequence[str], reasons: Sequence[str] = (), *, most: int | None = None
@@ -99,27 +100,28 @@ def moved_lists(log: ClickLog, first: Model | None, second: Model) -> list[Moved
     """
     pages = np.bincount(log.queries, log.impressions)
     lists = frequent_lists(log, most=MOST_LISTS)
-    rows = ragged.rows_of(lists, log.offsets)
-    offsets = ragged.from_lengths(log.lengths[lists])
-    features = log.features[log.documents[rows]]
+    features = log.features[lists.documents]
     before, after = (
-        np.arange(len(rows)) if each is None else _order(each, features, offsets) for each in (first, second)
+        np.arange(len(lists.documents)) if each is None else _order(each, features, lists.offsets)
+        for each in (first, second)
     )
     found = []
-    for start, end, each in zip(offsets[:-1], offsets[1:], lists, strict=True):
+    for start, end, query, impressions in zip(
+        lists.offsets[:-1], lists.offsets[1:], lists.queries, lists.impressions, strict=True
+    ):
         left, right = before[start:end], after[start:end]
-        shown = rows[left]
+        documents = lists.documents[left]
         grades: tuple[str, ...] = ()
         if log.grades is not None:
-            values = log.grades.values[log.documents[shown]]
+            values = log.grades.values[documents]
             grades = tuple("" if value < 0 else log.grades.levels[value] for value in values)
         found.append(
             Moved(
-                query=str(log.query_ids[log.queries[each]]),
-                pages=int(pages[log.queries[each]]),
-                impressions=int(log.impressions[each]),
-                documents=log.documents[shown],
-                clicks=log.clicks[shown],
+                query=str(log.query_ids[query]),
+                pages=int(pages[query]),
+                impressions=int(impressions),
+                documents=documents,
+                clicks=lists.clicks[left],
                 grades=grades,
                 order=np.argsort(left)[right - start],
             )

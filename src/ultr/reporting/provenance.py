@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ultr.counted import counted
 from ultr.methods.description import summary
 from ultr.methods.origin import found_from
 from ultr.methods.registry import kind_of
@@ -46,7 +47,7 @@ def provenance(inputs: ReportInputs) -> Section:
         tables=[
             Table("", rows(fact for fact in MAIN_FACTS if fact in names)),
             Table("all options, versions and fingerprints", others, folded=True),
-            Table(f"the {len(features):,} features", [{"names": ", ".join(features)}], folded=True),
+            Table(f"the {counted(len(features), 'feature')}", [{"names": ", ".join(features)}], folded=True),
         ],
         numbers={
             "models": {

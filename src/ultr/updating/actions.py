@@ -6,8 +6,9 @@ killed call leaves is found again and used if it is the same, or written anew.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -224,11 +225,23 @@ def _about(log: ClickLog, shares: Shares, settings: UpdateSettings) -> dict[str,
         "at": _now(),
         "data": {
             "days": [log.period_names[0], log.period_names[-1]],
+            "missing_days": _missing_days(log.period_names),
             "fingerprint": log.fingerprint(),
             **{name: _counts(part) for name, part in parts.items()},
         },
         "settings": settings.model_dump(),
     }
+
+
+def _missing_days(days: Sequence[str]) -> list[str]:
+    """The days between the first and the last that are not there; none where they are no dates."""
+    try:
+        known = {date.fromisoformat(day) for day in days}
+    except ValueError:
+        return []
+    first = min(known)
+    span = (first + timedelta(days=number) for number in range((max(known) - first).days))
+    return [day.isoformat() for day in span if day not in known]
 
 
 def _counts(log: ClickLog) -> dict[str, int]:

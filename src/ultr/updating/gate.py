@@ -24,7 +24,7 @@ class PromotionGate:
     """
 
     tolerance: float
-    """Loss that the lower bound of the gain may show, as a share of the value of what is served."""
+    """Loss that the lower bound of the gain may show, as a share of what the compared pages had."""
     largest_shift: float
     """Largest median factor by which exposure may move."""
 

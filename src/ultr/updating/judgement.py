@@ -13,6 +13,7 @@ from ultr.data.provenance import Provenance
 from ultr.diagnosis import Diagnosis
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, compare, shift_from_log, unseen_part
+from ultr.evaluation.relative_gain import relative_gain
 from ultr.methods.ranker import Ranker
 from ultr.metrics import Interval
 from ultr.metrics.exposure import ExposureShift
@@ -35,7 +36,7 @@ class Judgement:
     """All that the gate goes by."""
 
     gain: Interval | None
-    """Gain of the new ranker over the served one, as a share of the served one's; None: not measured."""
+    """Gain of the new ranker over the served one, as a share of what the compared pages had; None: not measured."""
     why: str
     """The answer of the comparison, or the reason why there is none."""
     shift: ExposureShift
@@ -105,11 +106,8 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
     except DataError as error:
         return Judgement(None, str(error), shift)
     gain, why = None, f"{found.value.verdict}: {found.value.reason}"
-    lead = found.value.difference
-    if lead is not None and found.value.supported:
-        worth = found.values[SERVED].interval().mean
-        if worth > 0:
-            gain = Interval(lead.mean / worth, lead.low / worth, lead.high / worth)
+    if found.value.supported:
+        gain = relative_gain(found.value.difference, unseen.log, value)
     return Judgement(gain, why, shift, compared_on=unseen.name, remarks=tuple(unseen.remarks), counted=found.counted)
 
 

@@ -49,7 +49,7 @@ class UpdateSettings(BaseModel):
     compare_days: int = Field(default=7, ge=1)
     """Last days of the log whose clicks on reserved queries the rankers are compared by."""
     tolerance: float = Field(default=0.01, ge=0, allow_inf_nan=False)
-    """Loss of clicks that the lower bound of the gain may show, as a share of the clicks of the served ranker."""
+    """Loss of clicks that the lower bound of the gain may show, as a share of the clicks on the compared pages."""
     largest_shift: float = Field(default=1.5, ge=1)
     """Largest median factor by which the exposure of documents may move against what is served."""
     keep: int = Field(default=5, ge=1)
