@@ -60,8 +60,17 @@ def test_clicks_without_relevance_are_taken_off_with_the_value_that_they_have() 
     valuation = Valuation(PROPENSITIES, smallest=UNCLIPPED, floor=floor)
     (plain,), (valued,) = (tuple(Evidence.of(log, value=value).parts()) for value in (None, {"purchase": 1}))
     relevance, worth = valuation.relevance_of(plain)[2], valuation.relevance_of(valued)[2]
-    per_click = np.array([2 / 5, 1 / 3, 0, 0, 1])
+    # Document 3 has no click, and so the 5 purchases per 11 clicks of all documents.
+    per_click = np.array([2 / 5, 1 / 3, 0, 5 / 11, 1])
+    assert relevance[3] < 0
     np.testing.assert_allclose(worth, relevance * per_click)
+
+
+def test_twice_the_value_of_a_click_is_twice_the_clicks_also_where_some_are_taken_off() -> None:
+    log = two_queries()
+    valuation = Valuation(PROPENSITIES, smallest=UNCLIPPED, floor=np.array([0.1, 0.05, 0.02]))
+    (plain,), (double,) = (tuple(Evidence.of(log, value=value).parts()) for value in (None, {"click": 2}))
+    np.testing.assert_allclose(valuation.relevance_of(double)[2], 2 * valuation.relevance_of(plain)[2])
 
 
 def test_value_without_a_click_counts_as_a_click_would() -> None:

@@ -82,13 +82,14 @@ class EvidencePart:
     def valued(self, found: Doubles, divisor: Doubles) -> Doubles:
         """N gamma_d v_d out of N gamma_d, [candidates], where v_d is the value per click on d.
 
-        Without a click there is no v_d: then the value itself is divided as a click would be.
+        Without a click v_d is that of all documents. What users did with d all the same, its value without a click, is
+        divided as a click would be.
         """
         if self.worth is None:
             return found
         clicked = self.clicks > 0
-        ratio = np.divide(self.worth.totals, self.clicks, out=np.zeros_like(found), where=clicked)
-        value: Doubles = np.where(clicked, found * ratio, self.worth.totals / divisor)
+        ratio = np.divide(self.worth.totals, self.clicks, out=np.full_like(found, self.worth.per_click), where=clicked)
+        value: Doubles = found * ratio + np.where(clicked, 0.0, self.worth.totals / divisor)
         return value
 
     def total(self, values: Doubles) -> Doubles:
@@ -146,6 +147,7 @@ class Evidence:
             return totals.astype(np.float64, copy=False)
 
         rows = None if value is None else Worth.of_rows(log, value)
+        per_click = 0.0 if rows is None else float(rows.totals.sum() / max(log.clicks.sum(), 1))
         return cls(
             features=log.features,
             documents=documents,
@@ -153,7 +155,7 @@ class Evidence:
             query_numbers=queries,
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
             cells=numbered(cells),
-            worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares)),
+            worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares), per_click),
         )
 
     @property

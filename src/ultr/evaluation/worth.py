@@ -21,6 +21,8 @@ class Worth:
     """[candidates], the sum of weights."""
     squares: Doubles
     """[candidates], the sum of their squares, which says how many actions of equal weight would be as sure."""
+    per_click: float = 0.0
+    """The value per click on all candidates, which is taken for those without a click."""
 
     @classmethod
     def of_rows(cls, log: ClickLog, value: Mapping[str, float]) -> Worth:
@@ -31,7 +33,7 @@ class Worth:
 
     def some(self, candidates: Integers | slice) -> Worth:
         """The value of some of the candidates."""
-        return Worth(self.totals[candidates], self.squares[candidates])
+        return Worth(self.totals[candidates], self.squares[candidates], self.per_click)
 
 
 def check_signals(log: ClickLog, value: Mapping[str, float]) -> None:
