@@ -176,8 +176,12 @@ def test_findings_come_in_the_order_of_the_questions_and_curves_by_page_before_t
     assert by_page == [*NAMES[:-1], "position bias by page", "gain"]
 
 
-def test_findings_are_told_of_each_other() -> None:
-    """The dimension of the links and the factors whose curves differ go to the answer on one number a position."""
+@pytest.mark.parametrize(("answer", "scalar"), [("yes", True), ("cannot tell", True), ("no", False)])
+def test_findings_are_told_of_each_other(answer: str, scalar: bool) -> None:  # noqa: FBT001
+    """The dimension of the links and the factors whose curves differ go to the answer on one number a position.
+
+    That one number is not enough goes to the answer on the strength of position bias.
+    """
     asked: dict[str, Any] = {}
 
     def asks(name: str, part: Any) -> None:
@@ -189,13 +193,14 @@ def test_findings_are_told_of_each_other() -> None:
 
         part.section = section
 
-    made = diagnosis(rank=2, supported=4, differing=("device",), told=False)
-    for name in ("dimension", "linkage", "gain"):
+    made = diagnosis(answer=answer, rank=2, supported=4, differing=("device",), told=False)
+    for name in ("dimension", "linkage", "position_bias", "gain"):
         asks(name, getattr(made, name))
     assert made.findings
     assert asked == {
         "dimension": ((4,), {"differing": ["device"]}),
         "linkage": ((2,), {}),
+        "position_bias": ((), {"scalar": scalar}),
         "gain": ((), {"told": False}),
     }
 

@@ -179,6 +179,54 @@ def test_every_sentence_follows_the_curves(found: PositionBias, verdict: Verdict
     assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
 
 
+MIXED = "That is not how often it is seen: one number a position is not enough, and more is in it, such as trust."
+NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "answer", "advice"),
+    [
+        (
+            all_of([1, 0.5, 0.2], click_rate=[1, 0.4, 0.25]),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate with its own is 0.25 of the first's. {MIXED} The estimators agree.",
+            NO_PROPENSITIES,
+        ),
+        (
+            with_exploration(all_of([1, 0.5, 0.2]), 1_234, 0),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate with its own is 0.20 of the first's. {MIXED} The curves by swaps "
+            "rest on 1,234 placements by exploration, each weighted by its logged probability. The estimators agree.",
+            NO_PROPENSITIES,
+        ),
+        (
+            all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate with its own is 0.20 of the first's. {MIXED} The estimators do not "
+            "agree: at position 2, all-pairs says 0.50 and em 0.25, so one number a position does not describe these "
+            "clicks.",
+            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
+        ),
+        (
+            bias(*(curve(name, [1, 0.5, 0.2], spread=0.9) for name in CURVE_ESTIMATORS)),
+            Verdict.UNKNOWN,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.02-0.38); its click rate with its own is 0.20 of the first's. {MIXED} So wide an interval "
+            "says next to nothing.",
+            "Log more swaps.",
+        ),
+    ],
+)
+def test_where_one_number_is_not_enough_a_curve_is_not_how_often_a_position_is_seen(
+    found: PositionBias, verdict: Verdict, answer: str, advice: str
+) -> None:
+    section = found.section(scalar=False)
+    assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
+
+
 def test_the_first_of_the_curves_that_tell_is_quoted() -> None:
     names = ["all-pairs", "adjacent-chain", "pivot", "em"]
     for number, name in enumerate(names):

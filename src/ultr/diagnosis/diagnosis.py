@@ -54,7 +54,7 @@ class Diagnosis:
             self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
-            self.position_bias.section(),
+            self.position_bias.section(scalar=self.dimension.scalar.answer != "no"),
             *by_page,
             self.gain.section(told=self.position_bias.told),
         )

@@ -22,6 +22,7 @@ TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
 MOST_FAILED = 0.1
 """Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
+NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 
@@ -75,9 +76,13 @@ class PositionBias:
                 worst, found = float(factor[place]), (one.estimator, other.estimator, place)
         return found
 
-    def section(self) -> Section:
-        """The answer on the strength of position bias."""
-        verdict, answer, advice = self._judged()
+    def section(self, *, scalar: bool = True) -> Section:
+        """The answer on the strength of position bias.
+
+        `scalar` is False if one number for each position is known not to be enough: a curve then holds more than how
+        often a position is seen, such as how much users trust it.
+        """
+        verdict, answer, advice = self._judged(scalar=scalar)
         drawn = {name: (each.values, each.low, each.high) for name, each in self._estimated.items()}
         return Section(
             "How strong is position bias?",
@@ -102,7 +107,7 @@ class PositionBias:
             name="position bias",
         )
 
-    def _judged(self) -> tuple[Verdict, list[str], str]:
+    def _judged(self, *, scalar: bool = True) -> tuple[Verdict, list[str], str]:
         """The verdict, the answer and the advice."""
         best = self.best
         if best is None:
@@ -113,13 +118,17 @@ class PositionBias:
         last = len(best.values) - 1
         low, high = best.low[last], best.high[last]
         interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
+        done, same = ("seen", "") if scalar else ("clicked", " with the same documents")
         said = (
-            f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
-            f"position {self.positions[0]} {interval}"
+            f"by {best.estimator}, position {self.positions[last]} is {done} {best.values[last]:.2f} times as often as "
+            f"position {self.positions[0]}{same} {interval}"
         )
-        how = self._exploration()
         if raw.problem is None:
-            said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+            said += f"; its click rate{'' if scalar else ' with its own'} is {raw.values[last]:.2f} of the first's"
+        mixed = (
+            "that is not how often it is seen: one number a position is not enough, and more is in it, such as trust"
+        )
+        how = [*([] if scalar else [mixed]), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
@@ -130,7 +139,8 @@ class PositionBias:
         differ = self.disagreement()
         if differ is None:
             if len(self._usable) > 1:
-                return Verdict.GOOD, [said, *how, "the estimators agree"], ""
+                agreed = [said, *how, "the estimators agree"]
+                return (Verdict.GOOD, agreed, "") if scalar else (Verdict.CAREFUL, agreed, NO_PROPENSITIES)
             return Verdict.CAREFUL, [said, *how, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
