@@ -182,7 +182,7 @@ def test_queries_are_resampled_from_thirty_on(queries: int) -> None:
     [(0.5, 0.6, 0.5 * (1 - 0.36)), (0.5, -0.6, 0.5 * (1 - 0.36)), (0.8, 1.2, 0.0), (0.8, 0.0, 0.8)],
 )
 def test_what_is_new_is_reliable_and_not_known(reliable: float, known: float, new: float) -> None:
-    assert Correction(0.1, reliable, known, 9, 9).new == pytest.approx(new)
+    assert Correction(0.1, reliable, known, 0.5, 9, 9).new == pytest.approx(new)
 
 
 def test_four_queries_and_two_features_are_enough_to_ask_what_debiasing_offers() -> None:

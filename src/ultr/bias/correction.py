@@ -39,6 +39,8 @@ class Correction:
     """Share of the correction that is more than noise, by this agreement; 0 to 1."""
     known: float
     """Correlation of debiased scores with those of raw clicks, within lists."""
+    halves: float
+    """Correlation of the two halves in all that they say, raw clicks included."""
     queries: int
     """Queries that this rests on."""
     clicks: int
@@ -82,7 +84,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     agreement = partial_correlation(float(found[1, 2]), float(found[0, 1]), float(found[0, 2]))
     # The correlation of raw clicks with the mean of the halves.
     known = float(found[0, 1:].mean() / np.sqrt(max((1 + found[1, 2]) / 2, 1e-12)))
-    return Correction(agreement, reliability_of_mean(agreement), known, len(queries), int(clicks.sum()))
+    reliable, halves = reliability_of_mean(agreement), float(found[1, 2])
+    return Correction(agreement, reliable, known, halves, len(queries), int(clicks.sum()))
 
 
 def _chosen(log: ClickLog, *, seed: int) -> Integers:
