@@ -78,8 +78,8 @@ def test_what_pays_is_good_and_needs_no_advice() -> None:
     assert finding.answer == (
         f"Of what debiased clicks say about the order of documents, {100 * share:.0f}% is more than noise and not what "
         "raw clicks say anyway. Two halves of the 90 queries, debiased apart, agree on what raw clicks do not say, "
-        f"with a correlation of {agreement:.2f}, and debiased scores correlate with raw ones by 0.50 (linear rankers, 800 "
-        "clicks)."
+        f"with a correlation of {agreement:.2f}, and debiased scores correlate with raw ones by 0.50 (linear rankers, "
+        "800 clicks)."
     )
     assert finding.numbers["new"] == pytest.approx(share)
 

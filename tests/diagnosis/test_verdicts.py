@@ -140,6 +140,7 @@ def test_volume(change: dict[str, Any], verdict: Verdict, answer: str, advice: s
     assert (found.verdict, found.advice) == (verdict, advice)
     assert found.answer == (size if answer in ("", SIZE) else f"{size} {answer}")
     assert found.numbers["cut_after_clicks"] is ("Pages seem" in answer)
+    assert volume.few_clicks is (volume.clicks < 10_000)
 
 
 def test_the_table_of_the_volume_has_shares_of_pages() -> None:

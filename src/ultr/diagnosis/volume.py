@@ -105,6 +105,11 @@ class Volume:
         """True if pages seem to have been logged only as far as the last click."""
         return self.short_pages >= FEW_SHORT and self.short_end_rate > max(ENDS_IN_CLICKS, self.short_end_expected)
 
+    @property
+    def few_clicks(self) -> bool:
+        """True if a small network is to be taken for want of clicks."""
+        return self.clicks < FEW_CLICKS
+
     def section(self) -> Section:
         """The answer on whether there is enough, and all of it."""
         worries = [
@@ -116,7 +121,7 @@ class Volume:
             ),
             (
                 Verdict.CAREFUL,
-                TOO_FEW_CLICKS <= self.clicks < FEW_CLICKS,
+                self.few_clicks and self.clicks >= TOO_FEW_CLICKS,
                 f"{self.clicks:,} clicks are few: expect wide intervals, and take a small network",
                 "log more if you can",
             ),
