@@ -10,7 +10,7 @@ import numpy as np
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.rates import Rates, click_rates
+from ultr.diagnosis.rates import Rates, click_rates, one_click_a_page
 from ultr.pages import Section, Verdict, figures, sentences
 
 SHOWN_ENOUGH = 0.1
@@ -37,9 +37,7 @@ class ClickRates:
     @classmethod
     def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
-        return cls(
-            tuple(FactorRates(f.name, f.levels, click_rates(log, f), _one_click_a_page(log, f)) for f in log.factors)
-        )
+        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f), _fixed(log, f)) for f in log.factors))
 
     def section(self) -> Section:
         """The answer on click rates by position and by every other bias factor."""
@@ -76,12 +74,9 @@ class ClickRates:
         )
 
 
-def _one_click_a_page(log: ClickLog, factor: BiasFactor) -> bool:
+def _fixed(log: ClickLog, factor: BiasFactor) -> bool:
     """True if a factor is the same for all documents of a list, and every list has as many clicks as impressions."""
-    if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
-        return False
-    once = np.array_equal(np.add.reduceat(log.clicks, log.offsets[:-1]), log.impressions)
-    return once and ragged.same_in_lists(factor.values, log.offsets)
+    return one_click_a_page(log) and ragged.same_in_lists(factor.values, log.offsets)
 
 
 def _of_factor(factor: FactorRates) -> str:
