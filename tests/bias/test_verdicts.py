@@ -192,8 +192,14 @@ def test_four_queries_and_two_features_are_enough_to_ask_what_debiasing_offers()
     with pytest.raises(DataError, match="3 queries cannot be halved"):
         correction(_log(3))
     constant = np.stack([random.normal(size=8), np.ones(8)], axis=1)
-    with pytest.raises(DataError, match="one feature orders documents in one way"):
+    one = (
+        "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear rankers do "
+        "not tell; a network or trees may change the order"
+    )
+    with pytest.raises(DataError, match=f"^{one}$"):
         correction(_log(4, features=constant))
+    with pytest.raises(DataError, match=r"^no feature differs between documents; there is nothing to rank by$"):
+        correction(_log(4, features=np.ones((8, 2))))
 
 
 def test_lists_with_a_click_and_a_choice_are_learned_from() -> None:

@@ -67,8 +67,13 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     lists = _chosen(log, seed=seed)
     rows, lengths = ragged.rows_of(lists, log.offsets), log.lengths[lists]
     features = _standardised(log, log.documents[rows])
-    if np.count_nonzero(np.ptp(features, axis=0)) < 2:
-        raise DataError("one feature orders documents in one way, or in the opposite one; there is nothing to correct")
+    if (varying := np.count_nonzero(np.ptp(features, axis=0))) < 2:
+        raise DataError(
+            "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear "
+            "rankers do not tell; a network or trees may change the order"
+            if varying
+            else "no feature differs between documents; there is nothing to rank by"
+        )
     positions, clicks = log.position.values[rows].astype(np.int64), log.clicks[rows].astype(np.float64)
     impressions = np.repeat(log.impressions[lists], lengths).astype(np.float64)
     offsets = ragged.from_lengths(lengths)
