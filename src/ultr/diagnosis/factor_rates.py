@@ -13,6 +13,8 @@ from ultr.data.click_log import ClickLog
 from ultr.diagnosis.rates import Rates, click_rates, one_click_a_page
 from ultr.pages import Section, Verdict, figures, sentences
 
+ENOUGH_CLICKS = 10
+"""A rate that rests on fewer clicks is not compared with that of the first position, if another can be."""
 SHOWN_ENOUGH = 0.1
 """Positions that only the longest pages have, fewer than this share of those at the most frequent one, say little."""
 
@@ -44,7 +46,9 @@ class ClickRates:
         position, *others = self.factors
         rates = position.rates
         shown = np.flatnonzero(rates.impressions >= SHOWN_ENOUGH * rates.impressions.max())
-        first, last = shown[0], shown[-1]
+        first = shown[0]
+        below = shown[1:][rates.clicks[shown[1:]] >= ENOUGH_CLICKS]
+        last = below[-1] if len(below) else shown[-1]
         top, bottom = rates.values[first], rates.values[last]
         falls = rates.low[first] > rates.high[last]
         one, other = (f"position {position.levels[each]}" for each in (first, last))
