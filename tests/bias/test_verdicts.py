@@ -189,8 +189,9 @@ def test_four_queries_and_two_features_are_enough_to_ask_what_debiasing_offers()
     random = np.random.default_rng(0)
     found = correction(_log(4, features=random.normal(size=(8, 2))))
     assert (found.queries, found.clicks) == (4, 16)
-    with pytest.raises(DataError, match="3 queries cannot be halved"):
-        correction(_log(3))
+    for queries, said in ((3, "^3 queries cannot be halved"), (1, "^one query cannot be halved")):
+        with pytest.raises(DataError, match=said):
+            correction(_log(queries))
     constant = np.stack([random.normal(size=8), np.ones(8)], axis=1)
     one = (
         "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear rankers do "

@@ -144,6 +144,15 @@ def with_exploration(found: PositionBias, explored: int, left_out: int) -> Posit
             "",
         ),
         (
+            with_exploration(all_of([1, 0.5, 0.2]), 1, 1),
+            Verdict.GOOD,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.20 of the first's. The curves by swaps rest on 1 placement by exploration, each weighted by its "
+            "logged probability. 1 placement by exploration is left out, since it is not known where else the document "
+            "could have stood: prepare the log with --base-position. The estimators agree.",
+            "",
+        ),
+        (
             all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
             Verdict.CAREFUL,
             "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "

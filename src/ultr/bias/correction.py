@@ -61,7 +61,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     """
     queries = np.unique(log.queries)
     if len(queries) < 4:
-        raise DataError(f"{len(queries)} queries cannot be halved to see what they agree on; log more of them")
+        counted = "one query" if len(queries) == 1 else f"{len(queries)} queries"
+        raise DataError(f"{counted} cannot be halved to see what they agree on; log more of them")
     if not log.features.shape[1]:
         raise DataError("the log has no features")
     lists = _chosen(log, seed=seed)

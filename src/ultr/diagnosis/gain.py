@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.errors import DataError
 from ultr.pages import Section, Verdict, sentences
 
@@ -62,7 +63,7 @@ class Gain:
             f"two halves of the {found.queries:,} queries, debiased apart, "
             f"{'agree' if found.agreement > 0 else 'do not agree'} on what raw clicks do not say, with a correlation "
             f"of {found.agreement:.2f}, and debiased scores correlate with raw ones by {found.known:.2f} "
-            f"(linear rankers, {found.clicks:,} clicks)",
+            f"(linear rankers, {counted(found.clicks, 'click')})",
         ]
         verdict, advice = Verdict.GOOD, ""
         if self.hardly:

@@ -13,6 +13,7 @@ from ultr.bias.identities import same_features
 from ultr.bias.rigidity import LARGEST
 from ultr.bias.value_sets import value_sets
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.diagnosis.supported_dimension import SupportedDimension
 from ultr.pages import Drawing, Section, Table, Verdict, figures, sentences
 
@@ -108,7 +109,7 @@ class Linkage:
         )
         answer = [
             f"clicked documents that were seen under several values{placed} link all {self._values}; the weakest link "
-            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {_counted(clicks, 'click')}",
+            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {counted(clicks, 'click')}",
             self._supported(wanted),
             ""
             if self.alike is None
@@ -125,7 +126,7 @@ class Linkage:
             documents, telling = found[cut]
             answer.append(
                 f"the clicks ask for dimension {wanted}, {RANK}; for that the thinnest link, {self._ends(cut.link)}, "
-                f"rests on {_counted(documents, 'document')} with {_counted(telling, 'click')}"
+                f"rests on {counted(documents, 'document')} with {counted(telling, 'click')}"
             )
             if telling < clicks:
                 clicks = telling
@@ -289,12 +290,8 @@ def _listed(names: list[str], *, most: int = 3) -> str:
     return "; ".join(names[:most]) + (f"; and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _rests_on(link: Link) -> str:
-    return _counted(link.documents, "document") if link.documents else "placements by exploration"
+    return counted(link.documents, "document") if link.documents else "placements by exploration"
 
 
 def _limit(dimension: int | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, figures, sentences
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -157,13 +158,13 @@ class PositionBias:
         said = []
         if used:
             said.append(
-                f"the curves by swaps rest on {used:,} placements by exploration, each weighted by its logged "
+                f"the curves by swaps rest on {counted(used, 'placement')} by exploration, each weighted by its logged "
                 "probability"
             )
         if left_out:
             said.append(
-                f"{left_out:,} placements by exploration are left out, since it is not known where else the document "
-                "could have stood: prepare the log with --base-position"
+                f"{counted(left_out, 'placement')} by exploration {'is' if left_out == 1 else 'are'} left out, since "
+                "it is not known where else the document could have stood: prepare the log with --base-position"
             )
         return said
 
