@@ -270,6 +270,30 @@ def test_the_table_has_a_row_for_each_position_and_a_column_for_each_curve_there
 
 
 @pytest.mark.parametrize(
+    ("values", "highest", "end"),
+    [
+        ([1, 0.5, 0.2], 2_000.0, 3.0),
+        ([1, 0.5, 0.2], 3.01, 3.0),
+        ([1, 0.5, 0.2], 3.0, None),
+        ([1, 1.5, 0.2], 4.6, 4.5),
+        ([1, 1.5, 0.2], 4.4, None),
+    ],
+)
+def test_an_interval_without_end_does_not_flatten_the_curves(
+    values: list[float], highest: float, end: float | None
+) -> None:
+    """The axis goes to three times the largest value at most."""
+    wide = Curve("all-pairs", np.array(values), np.array([1, 0.4, 0.1]), np.array([1, 1.6, highest]), 0.0, None)
+    failed = [Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for name in ("pivot", "adjacent-chain", "em")]
+    (drawing,) = bias(curve("click-rate", [1, 0.5, 0.2]), *failed, wide).section().drawings().values()
+    (axes,) = drawing.figure.axes
+    bottom, top = axes.get_ylim()
+    assert bottom == 0
+    assert top == end if end else top > highest
+    assert drawing.description.endswith(f"; intervals are cut off at {end:.2f}" if end else f"{values[-1]:.2f}")
+
+
+@pytest.mark.parametrize(
     ("one", "other", "differ"),
     [
         ((0.4, 0.36, 0.44), (0.5, 0.44, 0.56), False),  # intervals that touch
