@@ -188,7 +188,10 @@ def test_every_sentence_follows_the_curves(found: PositionBias, verdict: Verdict
     assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
 
 
-MIXED = "That is not how often it is seen: one number a position is not enough, and more is in it, such as trust."
+MIXED = (
+    "The curve is not how often positions are seen: one number for each is not enough, and it holds more, such as "
+    "trust."
+)
 NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 
 
@@ -199,14 +202,14 @@ NO_PROPENSITIES = "Do not take the curve for propensities: weights by its invers
             all_of([1, 0.5, 0.2], click_rate=[1, 0.4, 0.25]),
             Verdict.CAREFUL,
             "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
-            f"interval 0.18-0.22); its click rate with its own is 0.25 of the first's. {MIXED} The estimators agree.",
+            f"interval 0.18-0.22); its click rate is 0.25 of the first's. {MIXED} The estimators agree.",
             NO_PROPENSITIES,
         ),
         (
             with_exploration(all_of([1, 0.5, 0.2]), 1_234, 0),
             Verdict.CAREFUL,
             "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
-            f"interval 0.18-0.22); its click rate with its own is 0.20 of the first's. {MIXED} The curves by swaps "
+            f"interval 0.18-0.22); its click rate is 0.20 of the first's. {MIXED} The curves by swaps "
             "rest on 1,234 placements by exploration, each weighted by its logged probability. The estimators agree.",
             NO_PROPENSITIES,
         ),
@@ -214,7 +217,7 @@ NO_PROPENSITIES = "Do not take the curve for propensities: weights by its invers
             all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
             Verdict.CAREFUL,
             "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
-            f"interval 0.18-0.22); its click rate with its own is 0.20 of the first's. {MIXED} The estimators do not "
+            f"interval 0.18-0.22); its click rate is 0.20 of the first's. {MIXED} The estimators do not "
             "agree: at position 2, all-pairs says 0.50 and em 0.25, so one number a position does not describe these "
             "clicks.",
             "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
@@ -223,7 +226,7 @@ NO_PROPENSITIES = "Do not take the curve for propensities: weights by its invers
             bias(*(curve(name, [1, 0.5, 0.2], spread=0.9) for name in CURVE_ESTIMATORS)),
             Verdict.UNKNOWN,
             "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
-            f"interval 0.02-0.38); its click rate with its own is 0.20 of the first's. {MIXED} So wide an interval "
+            f"interval 0.02-0.38); its click rate is 0.20 of the first's. {MIXED} So wide an interval "
             "says next to nothing.",
             "Log more swaps.",
         ),

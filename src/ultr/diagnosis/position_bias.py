@@ -23,6 +23,9 @@ TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
 MOST_FAILED = 0.1
 """Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
+MIXED = (
+    "the curve is not how often positions are seen: one number for each is not enough, and it holds more, such as trust"
+)
 NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
@@ -125,11 +128,8 @@ class PositionBias:
             f"position {self.positions[0]}{same} {interval}"
         )
         if raw.problem is None:
-            said += f"; its click rate{'' if scalar else ' with its own'} is {raw.values[last]:.2f} of the first's"
-        mixed = (
-            "that is not how often it is seen: one number a position is not enough, and more is in it, such as trust"
-        )
-        how = [*([] if scalar else [mixed]), *self._exploration()]
+            said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+        how = [*([] if scalar else [MIXED]), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
