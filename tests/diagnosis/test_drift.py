@@ -252,9 +252,8 @@ def test_one_period_has_no_end_to_compare() -> None:
 )
 def test_numbers_that_are_times_are_shown_as_such(names: tuple[str, ...], shown: tuple[str, ...]) -> None:
     assert moments(names) == shown
-    rates = Rates(
-        *(np.repeat(each[:1], len(names)) for each in (RATES.impressions, RATES.clicks, RATES.low, RATES.high))
-    )
+    often = np.full(len(names), 100)
+    rates = Rates(often, often // 10, often / 2_000, often / 500)
     found = Drift(rates, names, Interval(1, 1, 1), np.array([1.0]), 0.0, True, 0.2, 0.2).section()
     assert [row["from"] for row in found.tables[0].rows] == list(shown)
     assert found.numbers["periods"]["from"] == list(names)

@@ -85,8 +85,8 @@ class Drift:
     @property
     def changed(self) -> bool:
         """True if clicks changed by more than chance, and by enough to matter."""
-        beyond_chance = not self.ratio.low <= 1 <= self.ratio.high
-        return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE and not self.fixed
+        beyond_chance = not (self.fixed or self.ratio.low <= 1 <= self.ratio.high)
+        return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE
 
     def section(self) -> Section:
         """The answer on whether the end of the log is like its beginning."""
