@@ -100,7 +100,7 @@ def test_what_cannot_be_halved_is_refused() -> None:
         correction(replace(log, features=log.features[:, :0], feature_names=()))
 
 
-def test_one_feature_leaves_nothing_to_correct() -> None:
+def test_by_one_feature_linear_rankers_do_not_tell() -> None:
     log = _log(share_of_truth=0.0, queries=50)
-    with pytest.raises(DataError, match="one feature orders documents in one way"):
+    with pytest.raises(DataError, match="by one feature a linear ranker orders documents in one way"):
         correction(replace(log, features=log.features[:, :1], feature_names=log.feature_names[:1]))

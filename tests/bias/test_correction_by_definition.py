@@ -123,6 +123,7 @@ def by_definition(log: ClickLog, *, seed: int = 0) -> dict[str, float]:
         "agreement": agreement,
         "reliable": max(2 * agreement / (1 + agreement), 0.0),
         "known": correlation(raw, normed[0] + normed[1]),
+        "halves": correlation(first, second),
         "queries": len(queries),
         "clicks": clicks.sum(),
     }

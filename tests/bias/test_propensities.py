@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from ultr import click_rate_propensities, read_propensities
+from ultr.bias import click_rate_curve
 from ultr.clicks.model import EXAMINATION
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
+from ultr.data.totals import Totals
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
 from ultr.simulation.log import simulate
@@ -98,8 +100,45 @@ def test_click_rates_are_weighted_by_impressions_and_start_at_one() -> None:
     np.testing.assert_allclose(click_rate_propensities(_log([2, 1, 6, 1])), [1.0, 0.25])
 
 
-def test_a_position_without_a_click_has_no_rate() -> None:
-    with pytest.raises(DataError, match="position 2 has no click, so it has no click rate to go by; log more"):
+@pytest.mark.parametrize(
+    ("clicks", "impressions", "said"),
+    [
+        # 8 of 40 at the first; with p = 0.0722 a click on none of 40 has a chance of (1 - p)^40 = 0.05.
+        (
+            [8, 0],
+            [40, 40],
+            "position 2 has no click on 40 impressions, so it has no click rate to go by, only a bound: it is clicked "
+            "at most about 0.36 times as often as the first; log more pages, or give a file of propensities",
+        ),
+        (
+            [300, 30, 0, 0],
+            [1_000, 1_000, 1, 0],
+            "position 3 has no click on 1 impression, so it has no click rate to go by, only a bound: it is clicked "
+            f"at most about {0.95 / 0.3:.2g} times as often as the first; log more pages, leave out of every log what "
+            "stands below position 2, or give a file of propensities",
+        ),
+        (
+            [300, 0],
+            [1_000, 0],
+            "position 2 has no click on 0 impressions, so it has no click rate to go by; log more pages, or give a "
+            "file of propensities",
+        ),
+        (
+            [0, 3],
+            [1_000, 1_000],
+            "position 1 has no click on 1,000 impressions, so it has no click rate to go by; log more pages, or give a "
+            "file of propensities",
+        ),
+    ],
+)
+def test_a_position_without_a_click_has_a_bound_and_no_rate(
+    clicks: list[int], impressions: list[int], said: str
+) -> None:
+    totals = Totals(np.array(impressions, dtype=np.float64), np.array(clicks, dtype=np.float64))
+    with pytest.raises(DataError) as raised:
+        click_rate_curve(totals)
+    assert str(raised.value) == said
+    with pytest.raises(DataError, match="position 2 has no click on 40 impressions"):
         click_rate_propensities(_log([2, 0, 6, 0]))
 
 

@@ -94,7 +94,7 @@ def test_bad_tables_are_refused() -> None:
         rank_test(shown + 1, shown)
     with pytest.raises(DataError, match=r"\[groups, positions\]"):
         rank_test(shown[0], shown[0])
-    with pytest.raises(DataError, match="at least two groups and two positions with impressions, got 1 and 2"):
+    with pytest.raises(DataError, match="shown at two positions or more, and there is 1 group at 2 positions"):
         rank_test(shown[:1], shown[:1])
     with pytest.raises(DataError, match="needs clicks"):
         rank_test(np.zeros((2, 2)), shown)

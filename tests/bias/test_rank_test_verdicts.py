@@ -108,17 +108,17 @@ def test_power_is_the_share_of_trusting_counts_that_would_be_rejected(monkeypatc
     assert climb.test(level=0.05, largest=None, power=False).power is None
 
 
+TWO = "documents of two groups or more must have been shown at two positions or more, and there"
+
+
 @pytest.mark.parametrize(
     ("clicks", "shown", "sentence"),
     [
-        ([[5, 3]], [[9, 9]], "a rank test needs at least two groups and two positions with impressions, got 1 and 2; "),
-        (
-            [[5], [3]],
-            [[9], [9]],
-            "a rank test needs at least two groups and two positions with impressions, got 2 and 1",
-        ),
-        ([[5, 3], [0, 0]], [[9, 9], [0, 0]], "a rank test needs at least two groups and two positions"),
-        ([[5, 0], [5, 0]], [[9, 0], [9, 0]], "a rank test needs at least two groups and two positions"),
+        ([[5, 3]], [[9, 9]], f"{TWO} is 1 group at 2 positions; make more groups, or log more swaps"),
+        ([[5], [3]], [[9], [9]], f"{TWO} are 2 groups at 1 position; make more groups, or log more swaps"),
+        ([[5, 3], [0, 0]], [[9, 9], [0, 0]], f"{TWO} is 1 group at 2 positions"),
+        ([[5, 0], [5, 0]], [[9, 0], [9, 0]], f"{TWO} are 2 groups at 1 position"),
+        ([[0, 0]], [[0, 0]], f"{TWO} are 0 groups at 0 positions"),
         ([[0, 0], [0, 0]], [[9, 9], [9, 9]], "a rank test needs clicks, and there are none"),
         (
             [[10, 1], [1, 1]],

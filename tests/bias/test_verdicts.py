@@ -182,18 +182,25 @@ def test_queries_are_resampled_from_thirty_on(queries: int) -> None:
     [(0.5, 0.6, 0.5 * (1 - 0.36)), (0.5, -0.6, 0.5 * (1 - 0.36)), (0.8, 1.2, 0.0), (0.8, 0.0, 0.8)],
 )
 def test_what_is_new_is_reliable_and_not_known(reliable: float, known: float, new: float) -> None:
-    assert Correction(0.1, reliable, known, 9, 9).new == pytest.approx(new)
+    assert Correction(0.1, reliable, known, 0.5, 9, 9).new == pytest.approx(new)
 
 
 def test_four_queries_and_two_features_are_enough_to_ask_what_debiasing_offers() -> None:
     random = np.random.default_rng(0)
     found = correction(_log(4, features=random.normal(size=(8, 2))))
     assert (found.queries, found.clicks) == (4, 16)
-    with pytest.raises(DataError, match="3 queries cannot be halved"):
-        correction(_log(3))
+    for queries, said in ((3, "^3 queries cannot be halved"), (1, "^one query cannot be halved")):
+        with pytest.raises(DataError, match=said):
+            correction(_log(queries))
     constant = np.stack([random.normal(size=8), np.ones(8)], axis=1)
-    with pytest.raises(DataError, match="one feature orders documents in one way"):
+    one = (
+        "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear rankers do "
+        "not tell; a network or trees may change the order"
+    )
+    with pytest.raises(DataError, match=f"^{one}$"):
         correction(_log(4, features=constant))
+    with pytest.raises(DataError, match=r"^no feature differs between documents; there is nothing to rank by$"):
+        correction(_log(4, features=np.ones((8, 2))))
 
 
 def test_lists_with_a_click_and_a_choice_are_learned_from() -> None:

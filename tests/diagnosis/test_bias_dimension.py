@@ -24,6 +24,10 @@ def found(dimension: int = 1, power: float | None = 0.9, *, caveats: tuple[str, 
 
 
 NOT_TESTED = BiasDimension(ScalarTest(None, None, 0, 0, 0, None, "no document moved; log some swaps", ()))
+ONE_MORE = (
+    "one more than the rank, since it adds where relevance and observation multiply; methods with one propensity a "
+    "position err."
+)
 AGAINST = "Nothing speaks against it (p = 0.012)"
 POWER = "trust bias as it was published would have been found with a chance of"
 
@@ -68,7 +72,7 @@ POWER = "trust bias as it was published would have been found with a chance of"
             "Click rates are not relevance times observation (p = 0.012): groups of documents lose clicks by position "
             "in different ways; the matrix has rank 2 beyond noise, and its second singular value is 0.400 of the "
             "first.",
-            "Train Vectorization, with dimension 3; methods with one propensity a position err.",
+            f"Train Vectorization, with dimension 3, {ONE_MORE}",
         ),
         (
             found(4),
@@ -79,7 +83,7 @@ POWER = "trust bias as it was published would have been found with a chance of"
             "in different ways; the matrix has rank 4 beyond noise, and its second singular value is 0.400 of the "
             "first. Dimension 5 is for click rates of rank 4, and the links between bias values identify rank 3 only: "
             "documents with similar features must tell the rest.",
-            "Train Vectorization, with dimension 5; methods with one propensity a position err.",
+            f"Train Vectorization, with dimension 5, {ONE_MORE}",
         ),
         (NOT_TESTED, None, (), UNKNOWN, "It cannot be tested: no document moved.", f"{KEEP}, or log some swaps."),
         (

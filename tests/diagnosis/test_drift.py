@@ -6,7 +6,7 @@ from tests.diagnosis.logs import thorough
 
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis import Verdict
-from ultr.diagnosis.drift import Drift, no_time
+from ultr.diagnosis.drift import Drift, moments, no_time
 from ultr.diagnosis.rates import Rates
 from ultr.metrics.intervals import Interval
 from ultr.metrics.query_bootstrap import QueryBootstrap, percentiles, units_of
@@ -94,32 +94,32 @@ FROM_THE_START = "Check that clicks were logged from the start, or leave the tim
             (1.25, 1.1, 1.4),
             0.25,
             True,
-            "The last part has 25.0% more clicks than the first at the same positions (ratio 1.250, 95 % interval "
-            "1.100-1.400). 25% of its pages have a query that the log did not have before.",
+            "The last 21% of the pages have 25.0% more clicks than the first 20% at the same positions (ratio 1.250, "
+            "95 % interval 1.100-1.400). 25% of the last pages have a query that the log did not have before.",
             FIND_OUT,
         ),
         (
             (0.75, 0.5, 0.875),
             0.75,
             True,
-            "The last part has 25.0% fewer clicks than the first at the same positions (ratio 0.750, 95 % interval "
-            ".500-.875). 75% of its pages have a query that the log did not have before.",
+            "The last 21% of the pages have 25.0% fewer clicks than the first 20% at the same positions (ratio 0.750, "
+            "95 % interval .500-.875). 75% of the last pages have a query that the log did not have before.",
             f"{FIND_OUT} {SPLIT}",
         ),
         (
             (1.0, 0.9, 1.1),
             1.0,
             False,
-            "The last part has 0.0% fewer clicks than the first at the same positions (ratio 1.000, 95 % interval "
-            ".900-1.100). No query was shown twice, so that queries cannot be followed over time.",
+            "The last 21% of the pages have 0.0% fewer clicks than the first 20% at the same positions (ratio 1.000, "
+            "95 % interval .900-1.100). No query was shown twice, so that queries cannot be followed over time.",
             "",
         ),
         (
             (np.nan, np.nan, np.nan),
             0.5,
             True,
-            "The first part has no click at the positions of the last one, so that the two cannot be compared. 50% of "
-            "its pages have a query that the log did not have before.",
+            "The first 20% of the pages have no click at the positions of the last 21%, so that the two cannot be "
+            "compared. 50% of the last pages have a query that the log did not have before.",
             FROM_THE_START,
         ),
     ],
@@ -131,7 +131,7 @@ def test_what_is_said_of_a_ratio_and_of_new_queries(
     answer: str,
     advice: str,
 ) -> None:
-    drift = Drift(RATES, ("2024-01", "2024-02"), Interval(*ratio), np.array([1.0]), new, repeat)
+    drift = Drift(RATES, ("2024-01", "2024-02"), Interval(*ratio), np.array([1.0]), new, repeat, 0.2, 0.21)
     found = drift.section()
     assert (found.answer, found.advice) == (answer, advice)
     assert found.verdict is (Verdict.CAREFUL if advice else Verdict.GOOD)
@@ -167,6 +167,11 @@ def _days(pages: list[int], clicks: list[int]) -> ClickLog:
     ("pages", "first", "last"),
     [
         ([30, 30, 20, 15, 5], 1, 2),
+        ([10, 11, 30, 30, 9, 10], 2, 2),
+        ([1, 25, 25, 25, 14, 10], 2, 2),  # 26 is nearer than 1, and 24 than 10
+        ([4, 45, 22, 15, 14], 1, 1),  # 4 is nearer than 49, and 14 than 29
+        ([10, 10, 60, 10, 10], 2, 2),
+        ([15, 10, 50, 10, 15], 1, 1),  # 15 and 25 are as near
         ([5, 15, 20, 30, 30], 2, 1),
         ([18, 2, 60, 20], 2, 1),
         ([18, 1, 61, 20], 2, 1),
@@ -174,7 +179,9 @@ def _days(pages: list[int], clicks: list[int]) -> ClickLog:
         ([10, 90], 1, 1),
     ],
 )
-def test_as_many_whole_days_are_a_part_as_have_a_fifth_of_the_pages(pages: list[int], first: int, last: int) -> None:
+def test_as_many_whole_days_are_a_part_as_come_nearest_to_a_fifth_of_the_pages(
+    pages: list[int], first: int, last: int
+) -> None:
     """Half of the pages of the first days are clicked, all of the last: with other days the ratio is another."""
     count = len(pages)
     clicked = [shown // 2 if day < first else 0 for day, shown in enumerate(pages)]
@@ -183,6 +190,73 @@ def test_as_many_whole_days_are_a_part_as_have_a_fifth_of_the_pages(pages: list[
     assert drift is not None
     before, after = sum(clicked[:first]) / sum(pages[:first]), 1.0
     assert drift.ratio.mean == pytest.approx(after / before)
+    assert (drift.first, drift.last) == (sum(pages[:first]) / sum(pages), sum(pages[count - last :]) / sum(pages))
+
+
+@pytest.mark.parametrize(
+    ("new", "repeat", "verdict", "said"),
+    [
+        (0.5, True, Verdict.UNKNOWN, "50% of the last pages have a query that the log did not have before."),
+        (0.51, True, Verdict.CAREFUL, "51% of the last pages have a query that the log did not have before."),
+        (1.0, False, Verdict.UNKNOWN, "No query was shown twice, so that queries cannot be followed over time."),
+    ],
+)
+def test_where_every_page_has_one_click_their_number_says_nothing(
+    new: float,
+    repeat: bool,  # noqa: FBT001
+    verdict: Verdict,
+    said: str,
+) -> None:
+    """The ratio is then that of the lengths of pages, and may be anything."""
+    drift = Drift(RATES, ("a", "b"), Interval(0.5, 0.4, 0.6), np.array([1.0]), new, repeat, 0.2, 0.21, fixed=True)
+    found = drift.section()
+    assert not drift.changed
+    assert (found.verdict, found.advice) == (verdict, SPLIT if verdict is Verdict.CAREFUL else "")
+    assert found.answer == (
+        "Every page has one click, so that the last 21% of the pages cannot have more or fewer than the first 20%. "
+        f"{said}"
+    )
+
+
+@pytest.mark.parametrize(("clicks", "fixed"), [([[10, 0], [0, 10, 0]], True), ([[10, 0], [0, 9, 0]], False)])
+def test_clicks_of_a_day_are_fixed_where_every_page_has_one(clicks: list[list[int]], fixed: bool) -> None:  # noqa: FBT001
+    drift = Drift.of(_two_positions(clicks[:1], clicks[1:]))
+    assert drift is not None
+    assert drift.fixed is fixed
+
+
+def test_one_period_has_no_end_to_compare() -> None:
+    found = Drift(RATES, ("2024-01",), Interval(1, 1, 1), np.array([1.0]), 1.0, True, 1.0, 1.0).section()
+    assert (found.verdict, found.answer, found.advice) == (
+        Verdict.UNKNOWN,
+        "All pages are of one period of time, so that there is no end to compare with a beginning.",
+        "Prepare it with more --periods, or log for longer.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (("1541030400", "1541116801"), ("2018-11-01 00:00:00", "2018-11-02 00:00:01")),
+        (("1541030400.75",), ("2018-11-01 00:00:00",)),
+        (("1541030400000",), ("2018-11-01 00:00:00",)),
+        (("1541030400000000",), ("2018-11-01 00:00:00",)),
+        (("1541030400000000000",), ("2018-11-01 00:00:00",)),
+        (("631151999",), ("631151999",)),
+        (("631152000",), ("1990-01-01 00:00:00",)),
+        (("4102444799",), ("2099-12-31 23:59:59",)),
+        (("4102444800",), ("4102444800",)),
+        (("1541030400", "17"), ("1541030400", "17")),
+        (("2024-01", "2024-02"), ("2024-01", "2024-02")),
+    ],
+)
+def test_numbers_that_are_times_are_shown_as_such(names: tuple[str, ...], shown: tuple[str, ...]) -> None:
+    assert moments(names) == shown
+    often = np.full(len(names), 100)
+    rates = Rates(often, often // 10, often / 2_000, often / 500)
+    found = Drift(rates, names, Interval(1, 1, 1), np.array([1.0]), 0.0, True, 0.2, 0.2).section()
+    assert [row["from"] for row in found.tables[0].rows] == list(shown)
+    assert found.numbers["periods"]["from"] == list(names)
 
 
 def test_a_day_that_repeats_its_queries_has_no_new_ones() -> None:
@@ -208,8 +282,8 @@ def test_queries_repeat_if_there_are_more_pages_than_queries(shown: int, repeat:
     drift = Drift.of(_days([1, 1, 1, 1, shown], [1, 0, 1, 0, 1]))
     assert drift is not None
     assert drift.queries_repeat is repeat
-    # One click on one page is as much as one click on two after one on two.
-    assert drift.ratio.mean == pytest.approx(1.0)
+    # The first day has one page with a click, the last one a click on one page or on two.
+    assert drift.ratio.mean == pytest.approx(1 / shown)
 
 
 def _two_positions(early: list[list[int]], late: list[list[int]]) -> ClickLog:

@@ -45,6 +45,21 @@ def factor(name: str, *levels: Level, fixed: bool = False) -> FactorRates:
             Verdict.GOOD,
             f"Position p1 is clicked at a rate of 0.500, position p2 never; {DOUBT}",
         ),
+        (  # one click on the last position is too few to say how much less it is clicked
+            [(1_000, 500, 0.45, 0.55), (1_000, 10, 0.0, 0.02), (1_000, 9, 0.0, 0.02), (1_000, 0, 0.0, 0.01)],
+            Verdict.GOOD,
+            f"Position p1 is clicked 50.0 times as often as position p2 (0.500 and 0.010); {DOUBT}",
+        ),
+        (
+            [(1_000, 500, 0.45, 0.55), (1_000, 10, 0.0, 0.02), (1_000, 10, 0.0, 0.02), (1_000, 1, 0.0, 0.01)],
+            Verdict.GOOD,
+            f"Position p1 is clicked 50.0 times as often as position p3 (0.500 and 0.010); {DOUBT}",
+        ),
+        (
+            [(1_000, 500, 0.45, 0.55), (1_000, 9, 0.0, 0.02), (1_000, 5, 0.0, 0.02)],
+            Verdict.GOOD,
+            f"Position p1 is clicked 100.0 times as often as position p3 (0.500 and 0.005); {DOUBT}",
+        ),
         (  # the first and the last position are shown too seldom
             [
                 (99, 0, 0.0, 0.1),

@@ -9,6 +9,7 @@ import pytest
 
 from ultr.bias.correction import Correction
 from ultr.clicks.registry import click_model
+from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.diagnosis import diagnose
 from ultr.diagnosis.gain import Gain
@@ -16,8 +17,9 @@ from ultr.pages import Verdict
 from ultr.simulation.log import simulate
 
 
-def _gain(*, reliable: float, known: float) -> Gain:
-    return Gain(Correction(agreement=reliable / (2 - reliable), reliable=reliable, known=known, queries=90, clicks=800))
+def _gain(*, reliable: float, known: float, halves: float = 0.9) -> Gain:
+    agreement = reliable / (2 - reliable)
+    return Gain(Correction(agreement, reliable, known, halves, queries=90, clicks=800))
 
 
 @pytest.mark.parametrize(
@@ -36,25 +38,35 @@ def test_the_headline_follows_the_share_that_is_new(new: float, said: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("reliable", "known", "noise"),
+    ("reliable", "known", "halves", "noise"),
     [
-        (0.299, 0.9, True),
-        (0.3, 0.9, False),
-        (0.2, 0.94, True),  # 1 - 0.94^2 is 0.116 of debiased scores, which raw ones do not say
-        (0.2, 0.96, False),  # 0.078
-        (0.2, -0.94, True),
-        (0.0, 0.99, False),
+        (0.299, 0.9, 0.9, True),
+        (0.3, 0.9, 0.9, False),
+        (0.3, 0.9, 0.1, False),
+        (0.2, 0.94, 0.9, True),  # 1 - 0.94^2 is 0.116 of debiased scores, which raw ones do not say
+        (0.2, 0.96, 0.9, False),  # 0.078
+        (0.2, -0.94, 0.9, True),
+        (0.0, 0.99, 0.9, False),
+        (0.0, 0.99, 0.5, False),
+        (0.0, 0.99, 0.499, True),  # raw and debiased clicks are near each other, but halves of them are not
+        (0.0, 0.99, -0.4, True),
     ],
 )
-def test_little_that_is_new_is_noise_or_known(reliable: float, known: float, noise: bool) -> None:  # noqa: FBT001
-    found = _gain(reliable=reliable, known=known).section()
+def test_little_that_is_new_is_noise_or_known(
+    reliable: float,
+    known: float,
+    halves: float,
+    noise: bool,  # noqa: FBT001
+) -> None:
+    found = _gain(reliable=reliable, known=known, halves=halves).section()
     assert found.verdict is Verdict.CAREFUL
     said = "What debiasing changes is mostly noise." if noise else "Raw clicks rank nearly as debiased ones do."
     assert found.answer.endswith(f"800 clicks). {said}")
     assert found.advice == (
         "Log more queries and clicks, or swaps; until then expect no more than from raw clicks."
         if noise
-        else "Expect no more than from raw clicks: the old ranker was good, or bias hardly depends on it."
+        else "Expect no more than from raw clicks: the old ranker was good, or its order owes little to the features, "
+        "as a random one does."
     )
 
 
@@ -65,11 +77,53 @@ def test_what_pays_is_good_and_needs_no_advice() -> None:
     share, agreement = 0.9 * (1 - 0.5**2), 0.9 / (2 - 0.9)
     assert finding.answer == (
         f"Of what debiased clicks say about the order of documents, {100 * share:.0f}% is more than noise and not what "
-        "raw clicks say anyway. Two halves of the 90 queries, debiased apart, agree on what raw clicks do not say with "
-        f"a correlation of {agreement:.2f}, and debiased scores correlate with raw ones by 0.50 (linear rankers, 800 "
-        "clicks)."
+        "raw clicks say anyway. Two halves of the 90 queries, debiased apart, agree on what raw clicks do not say, "
+        f"with a correlation of {agreement:.2f}, and debiased scores correlate with raw ones by 0.50 (linear rankers, "
+        "800 clicks)."
     )
     assert finding.numbers["new"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "said"),
+    [
+        (0.01, "debiased apart, agree on what raw clicks do not say, with a correlation of 0.01, and"),
+        (0.0, "debiased apart, do not agree on what raw clicks do not say, with a correlation of 0.00, and"),
+        (-0.53, "debiased apart, do not agree on what raw clicks do not say, with a correlation of -0.53, and"),
+    ],
+)
+def test_halves_agree_where_they_correlate(agreement: float, said: str) -> None:
+    gain = Gain(Correction(agreement, 0.0, known=0.97, halves=0.2, queries=40, clicks=307))
+    assert said in gain.section().answer
+
+
+def _random_order(*, pull: float) -> ClickLog:
+    """A thousand pages of forty queries in random order, clicked 300 times, by their second feature or by none."""
+    random = np.random.default_rng(7)
+    queries, features = np.arange(1_000) % 40, random.normal(size=(400, 4))
+    order = random.permuted(np.tile(np.arange(10), (1_000, 1)), axis=1)
+    documents = 10 * queries[:, None] + order
+    wanted = np.exp(pull * features[documents, 1]) * np.arange(1, 11) ** -0.7
+    clicked = np.zeros(10_000, dtype=np.int64)
+    clicked[random.choice(10_000, 300, replace=False, p=wanted.ravel() / wanted.sum())] = 1
+    return ClickLog.of(
+        features=features,
+        documents=documents.ravel(),
+        offsets=np.arange(0, 10_001, 10),
+        clicks=clicked,
+        queries=queries,
+    )
+
+
+@pytest.mark.parametrize(("pull", "noise"), [(0.0, True), (1.5, False)])
+def test_a_random_order_leaves_nothing_to_correct_unless_its_clicks_are_noise(pull: float, noise: bool) -> None:  # noqa: FBT001
+    """Either way raw and debiased clicks are near each other, and halves agree on nothing beside raw clicks."""
+    found = Gain.of(_random_order(pull=pull))
+    assert found.correction is not None
+    assert found.correction.agreement < 0
+    assert 1 - found.correction.known**2 < 0.1
+    assert ("mostly noise" in found.section().answer) is noise
+    assert ("log more queries" in found.section().advice.lower()) is noise
 
 
 @pytest.mark.parametrize(("new", "verdict"), [(0.1, Verdict.UNKNOWN), (0.099, Verdict.CAREFUL)])

@@ -37,6 +37,8 @@ def diagnosis(
     features: int = 2,
     gaps: int = 0,
     differing: tuple[str, ...] = (),
+    few_clicks: bool = False,
+    hardly: bool = False,
 ) -> Diagnosis:
     """Findings with these verdicts, good by default; what is not good has an advice."""
 
@@ -48,8 +50,8 @@ def diagnosis(
     parts = dict(zip(NAMES, map(part, NAMES), strict=True))
     by_page = part("position bias by page", differing=list(differing)) if differing else None
     given: dict[str, Any] = {
-        "volume": part("volume", features=features, features_with_gaps=gaps),
-        "gain": part("gain", headline=lambda told: "It pays." if told else "Nobody knows."),
+        "volume": part("volume", features=features, features_with_gaps=gaps, few_clicks=few_clicks),
+        "gain": part("gain", hardly=hardly, headline=lambda told: "It pays." if told else "Nobody knows."),
         "click_rates": parts["click rates"],
         "drift": parts["drift"],
         "dimension": part("scalar", rank=rank, suggested=rank + 2, scalar=SimpleNamespace(answer=answer)),
@@ -137,6 +139,7 @@ TREES = (
 )
 COMPARE = "compare: ultr train inverse-propensity --log 'my log' --out other; ultr compare other model --log 'my log'"
 LET_USERS = "nothing in this log says whether debiasing helps or harms, so let users decide between the two"
+HARDLY = "expect no more of the other, and if they differ, let users decide"
 UNTIL = "until the above is mended, no debiased ranker can be trusted more than one by raw clicks"
 
 
@@ -162,6 +165,31 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
             diagnosis({"scalar": BAD}, gaps=1),
             ("scalar: mend scalar", f"keep: ultr train click --relevance trees --log 'my log' --out raw; {UNTIL}"),
         ),
+        (diagnosis(hardly=True), (TRAIN, TREES, COMPARE)),
+        (
+            diagnosis(told=False, hardly=True),
+            (TRAIN, TREES, f"keep: ultr train click --log 'my log' --out raw; {HARDLY}"),
+        ),
+        (
+            diagnosis(few_clicks=True),
+            (
+                TRAIN.replace(" --log", " --set hidden=64,32 --log"),
+                TREES.replace(" trees --log", " trees --set vector_hidden=64,32 --log"),
+                COMPARE.replace("propensity --log", "propensity --set hidden=64,32 --log"),
+            ),
+        ),
+        (
+            diagnosis(few_clicks=True, told=False, gaps=1),
+            (
+                "train: ultr train --dimension 3 --relevance trees --set vector_hidden=64,32 --log 'my log' --out "
+                "model (trees take the missing values of a feature as they are)",
+                f"keep: ultr train click --relevance trees --log 'my log' --out raw; {LET_USERS}",
+            ),
+        ),
+        (
+            diagnosis({"scalar": BAD}, few_clicks=True),
+            ("scalar: mend scalar", f"keep: ultr train click --set hidden=64,32 --log 'my log' --out raw; {UNTIL}"),
+        ),
         (diagnosis({"volume": BAD}, gaps=1), ("volume: mend volume",)),
         (diagnosis({"scalar": BAD}, features=0), ("scalar: mend scalar",)),
     ],
@@ -176,8 +204,12 @@ def test_findings_come_in_the_order_of_the_questions_and_curves_by_page_before_t
     assert by_page == [*NAMES[:-1], "position bias by page", "gain"]
 
 
-def test_findings_are_told_of_each_other() -> None:
-    """The dimension of the links and the factors whose curves differ go to the answer on one number a position."""
+@pytest.mark.parametrize(("answer", "scalar"), [("yes", True), ("cannot tell", True), ("no", False)])
+def test_findings_are_told_of_each_other(answer: str, scalar: bool) -> None:  # noqa: FBT001
+    """The dimension of the links and the factors whose curves differ go to the answer on one number a position.
+
+    That one number is not enough goes to the answer on the strength of position bias.
+    """
     asked: dict[str, Any] = {}
 
     def asks(name: str, part: Any) -> None:
@@ -189,13 +221,14 @@ def test_findings_are_told_of_each_other() -> None:
 
         part.section = section
 
-    made = diagnosis(rank=2, supported=4, differing=("device",), told=False)
-    for name in ("dimension", "linkage", "gain"):
+    made = diagnosis(answer=answer, rank=2, supported=4, differing=("device",), told=False)
+    for name in ("dimension", "linkage", "position_bias", "gain"):
         asks(name, getattr(made, name))
     assert made.findings
     assert asked == {
         "dimension": ((4,), {"differing": ["device"]}),
         "linkage": ((2,), {}),
+        "position_bias": ((), {"scalar": scalar}),
         "gain": ((), {"told": False}),
     }
 

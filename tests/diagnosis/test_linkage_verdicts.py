@@ -15,6 +15,7 @@ from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.supported_dimension import SupportedDimension
 
 GOOD, CAREFUL, BAD = Verdict.GOOD, Verdict.CAREFUL, Verdict.BAD
+RANK = "the rank of their rates (Vectorization takes one more)"
 BELIEF = "nly the model's belief that documents with similar features are alike tells"
 
 
@@ -210,8 +211,8 @@ def test_the_fewer_clicks_of_a_link_and_of_documents_that_tell_the_dimension_dec
     assert found.answer == (
         "Clicked documents that were seen under several values link all 4 positions; the weakest link that is needed, "
         f"position 2 with position 3, rests on 3 documents with {weakest} clicks. They identify bias vectors up to "
-        "dimension 3, the most that 4 positions can. The clicks ask for dimension 2, for which the thinnest link, "
-        f"position 3 with position 4, rests on 3 documents with {telling} clicks."
+        f"dimension 3, the most that 4 positions can. The clicks ask for dimension 2, {RANK}; for that the thinnest "
+        f"link, position 3 with position 4, rests on 3 documents with {telling} clicks."
     )
     assert "ask for" not in _two_dimensions(weakest, telling, features=features).section(1).answer
     assert found.numbers["windows"] == []
@@ -254,7 +255,7 @@ def test_more_dimensions_than_the_links_bear_ask_for_documents_at_more_positions
         "position 1 with position 2, rests on 5 documents with 200 clicks. They identify one number for each position, "
         "but no vectors of dimension 2: these take 2 documents or more across every link, each seen under more than 2 "
         "values, and across position 1 with position 2 there are none. But the clicks ask for dimension "
-        f"{wanted}: different biases, with different orders of the documents, give the same click rates."
+        f"{wanted}, {RANK}: different biases, with different orders of the documents, give the same click rates."
         + (f" O{BELIEF} them apart." if features else "")
     )
     windows = {2: [places(3), places(4)], 3: [places(4)], 4: []}
@@ -338,11 +339,22 @@ def test_the_weakest_twelve_links_and_the_largest_twelve_parts_are_shown() -> No
     chain = graph(*((place, place + 1, 5, 1_234) for place in range(1, 14)), names=places(14))
     (links,) = linkage(chain, sets(14)).section().tables
     assert [row["link"] for row in links.rows] == [f"position {place} - position {place + 1}" for place in range(1, 13)]
-    assert links.title == "the links that hold it together, weakest first"
+    assert links.title == "the links that hold it together, fewest clicks first"
     assert links.folded
     (parts,) = linkage(graph(names=places(14)), sets(14)).section().tables
     assert [row["part"] for row in parts.rows] == [str(part) for part in range(1, 13)]
     assert not parts.folded
+
+
+def test_the_link_that_is_named_is_the_first_of_the_table() -> None:
+    """Position 2 is linked with 3 by more impressions than with 1, but by fewer clicks; 3 with 4 by most of both."""
+    chain = graph((1, 2, 10, 200), (2, 3, 5, 120), (3, 4, 5, 300), names=places(4))
+    found = linkage(chain, sets(4, ("12", 10, 200), ("23", 5, 120), ("34", 5, 300))).section()
+    (links,) = found.tables
+    assert [row["clicks"] for row in links.rows] == ["120", "200", "300"]
+    assert [row["effective impressions"] for row in links.rows] == ["2,000", "1,000", "3,000"]
+    assert [link["clicks"] for link in found.numbers["links"]] == [120, 200, 300]
+    assert "the weakest link that is needed, position 2 with position 3, rests on 5 documents" in found.answer
 
 
 def test_three_names_are_listed_and_the_others_counted() -> None:

@@ -84,7 +84,7 @@ def test_a_link_is_asked_for_as_many_clicks_as_it_lacks_of_a_hundred(clicks: int
     if asked:
         (pair,) = plan.pairs
         assert (pair.first, pair.second, pair.ranks, plan.most_ranks_lost) == (1, 2, 1, 1)
-        assert pair.why == f"the link between the two sides rests on {clicks} clicks"
+        assert pair.why == f"the link between the two sides rests on {clicks} click{'' if clicks == 1 else 's'}"
         rates = (0 + 0.5) / 1_001 + (clicks + 0.5) / 1_001
         assert pair.pages == math.ceil((100 - clicks) / rates / 0.05)
         assert pair.probability == 0.05

@@ -144,6 +144,15 @@ def with_exploration(found: PositionBias, explored: int, left_out: int) -> Posit
             "",
         ),
         (
+            with_exploration(all_of([1, 0.5, 0.2]), 1, 1),
+            Verdict.GOOD,
+            "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
+            "rate is 0.20 of the first's. The curves by swaps rest on 1 placement by exploration, each weighted by its "
+            "logged probability. 1 placement by exploration is left out, since it is not known where else the document "
+            "could have stood: prepare the log with --base-position. The estimators agree.",
+            "",
+        ),
+        (
             all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
             Verdict.CAREFUL,
             "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
@@ -179,6 +188,57 @@ def test_every_sentence_follows_the_curves(found: PositionBias, verdict: Verdict
     assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
 
 
+MIXED = (
+    "The curve is not how often positions are seen: one number for each is not enough, and it holds more, such as "
+    "trust."
+)
+NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "answer", "advice"),
+    [
+        (
+            all_of([1, 0.5, 0.2], click_rate=[1, 0.4, 0.25]),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate is 0.25 of the first's. {MIXED} The estimators agree.",
+            NO_PROPENSITIES,
+        ),
+        (
+            with_exploration(all_of([1, 0.5, 0.2]), 1_234, 0),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate is 0.20 of the first's. {MIXED} The curves by swaps "
+            "rest on 1,234 placements by exploration, each weighted by its logged probability. The estimators agree.",
+            NO_PROPENSITIES,
+        ),
+        (
+            all_of([1, 0.5, 0.2], em=[1, 0.25, 0.2]),
+            Verdict.CAREFUL,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.18-0.22); its click rate is 0.20 of the first's. {MIXED} The estimators do not "
+            "agree: at position 2, all-pairs says 0.50 and em 0.25, so one number a position does not describe these "
+            "clicks.",
+            "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
+        ),
+        (
+            bias(*(curve(name, [1, 0.5, 0.2], spread=0.9) for name in CURVE_ESTIMATORS)),
+            Verdict.UNKNOWN,
+            "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
+            f"interval 0.02-0.38); its click rate is 0.20 of the first's. {MIXED} So wide an interval "
+            "says next to nothing.",
+            "Log more swaps.",
+        ),
+    ],
+)
+def test_where_one_number_is_not_enough_a_curve_is_not_how_often_a_position_is_seen(
+    found: PositionBias, verdict: Verdict, answer: str, advice: str
+) -> None:
+    section = found.section(scalar=False)
+    assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
+
+
 def test_the_first_of_the_curves_that_tell_is_quoted() -> None:
     names = ["all-pairs", "adjacent-chain", "pivot", "em"]
     for number, name in enumerate(names):
@@ -210,6 +270,30 @@ def test_the_table_has_a_row_for_each_position_and_a_column_for_each_curve_there
     assert drawing.description == (
         "bias over the first by position. click-rate: 1.00 0.50 0.25; all-pairs: 1.00 0.50 0.20; em: 1.00 0.50 0.20"
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "highest", "end"),
+    [
+        ([1, 0.5, 0.2], 2_000.0, 3.0),
+        ([1, 0.5, 0.2], 3.01, 3.0),
+        ([1, 0.5, 0.2], 3.0, None),
+        ([1, 1.5, 0.2], 4.6, 4.5),
+        ([1, 1.5, 0.2], 4.4, None),
+    ],
+)
+def test_an_interval_without_end_does_not_flatten_the_curves(
+    values: list[float], highest: float, end: float | None
+) -> None:
+    """The axis goes to three times the largest value at most."""
+    wide = Curve("all-pairs", np.array(values), np.array([1, 0.4, 0.1]), np.array([1, 1.6, highest]), 0.0, None)
+    failed = [Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for name in ("pivot", "adjacent-chain", "em")]
+    (drawing,) = bias(curve("click-rate", [1, 0.5, 0.2]), *failed, wide).section().drawings().values()
+    (axes,) = drawing.figure.axes
+    bottom, top = axes.get_ylim()
+    assert bottom == 0
+    assert top == end if end else top > highest
+    assert drawing.description.endswith(f"; intervals are cut off at {end:.2f}" if end else f"{values[-1]:.2f}")
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,14 @@ def _said(shown: list[int], clicks: list[int]) -> tuple[str, str]:
 
 
 def test_rates_are_compared_with_the_last_position_that_is_shown_often() -> None:
-    """One page reaches position 4, which says nothing about whether rates fall."""
-    verdict, said = _said([400, 400, 60, 1], [120, 60, 3, 0])
+    """One page reaches position 4, which says nothing about whether rates fall; nor how much, three clicks."""
+    verdict, said = _said([400, 400, 200, 1], [120, 60, 10, 0])
     assert verdict == "good"
     assert said.startswith("Position 1 is clicked 6.0 times as often as position 3 (0.300 and 0.050)")
-    verdict, said = _said([400, 400, 60, 1], [120, 60, 0, 0])
+    verdict, said = _said([400, 400, 60, 1], [120, 60, 3, 0])
+    assert verdict == "good"
+    assert said.startswith("Position 1 is clicked 2.0 times as often as position 2 (0.300 and 0.150)")
+    verdict, said = _said([400, 400, 60, 1], [120, 9, 0, 0])
     assert verdict == "good"
     assert said.startswith("Position 1 is clicked at a rate of 0.300, position 3 never; ")
     verdict, said = _said([400, 400, 60, 1], [120, 60, 18, 1])

@@ -39,6 +39,8 @@ class Correction:
     """Share of the correction that is more than noise, by this agreement; 0 to 1."""
     known: float
     """Correlation of debiased scores with those of raw clicks, within lists."""
+    halves: float
+    """Correlation of the two halves in all that they say, raw clicks included."""
     queries: int
     """Queries that this rests on."""
     clicks: int
@@ -59,14 +61,20 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     """
     queries = np.unique(log.queries)
     if len(queries) < 4:
-        raise DataError(f"{len(queries)} queries cannot be halved to see what they agree on; log more of them")
+        counted = "one query" if len(queries) == 1 else f"{len(queries)} queries"
+        raise DataError(f"{counted} cannot be halved to see what they agree on; log more of them")
     if not log.features.shape[1]:
         raise DataError("the log has no features")
     lists = _chosen(log, seed=seed)
     rows, lengths = ragged.rows_of(lists, log.offsets), log.lengths[lists]
     features = _standardised(log, log.documents[rows])
-    if np.count_nonzero(np.ptp(features, axis=0)) < 2:
-        raise DataError("one feature orders documents in one way, or in the opposite one; there is nothing to correct")
+    if (varying := np.count_nonzero(np.ptp(features, axis=0))) < 2:
+        raise DataError(
+            "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear "
+            "rankers do not tell; a network or trees may change the order"
+            if varying
+            else "no feature differs between documents; there is nothing to rank by"
+        )
     positions, clicks = log.position.values[rows].astype(np.int64), log.clicks[rows].astype(np.float64)
     impressions = np.repeat(log.impressions[lists], lengths).astype(np.float64)
     offsets = ragged.from_lengths(lengths)
@@ -82,7 +90,8 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     agreement = partial_correlation(float(found[1, 2]), float(found[0, 1]), float(found[0, 2]))
     # The correlation of raw clicks with the mean of the halves.
     known = float(found[0, 1:].mean() / np.sqrt(max((1 + found[1, 2]) / 2, 1e-12)))
-    return Correction(agreement, reliability_of_mean(agreement), known, len(queries), int(clicks.sum()))
+    reliable, halves = reliability_of_mean(agreement), float(found[1, 2])
+    return Correction(agreement, reliable, known, halves, len(queries), int(clicks.sum()))
 
 
 def _chosen(log: ClickLog, *, seed: int) -> Integers:

@@ -50,12 +50,27 @@ def click_rate_propensities(log: ClickLog) -> Doubles:
 def click_rate_curve(totals: Totals) -> Doubles:
     """Click rates over that of the first, from the totals of each position."""
     if not totals.clicks.all():
-        raise DataError(
-            f"position {np.flatnonzero(totals.clicks == 0)[0] + 1} has no click, so it has no click rate to go by; "
-            "log more impressions, or give propensities"
-        )
+        raise DataError(_without_a_click(totals))
     curve: Doubles = totals.rates / totals.rates[0]
     return curve
+
+
+def _without_a_click(totals: Totals) -> str:
+    """What is known of the first position without a click, and what to do.
+
+    No click on n impressions leaves a rate of at most 1 - 0.05^(1/n), 95 % for certain if clicks are independent
+    (Clopper and Pearson).
+    """
+    place = int(np.flatnonzero(totals.clicks == 0)[0])
+    shown, known = totals.impressions[place], ""
+    if shown and place:
+        most = (1 - 0.05 ** (1 / shown)) / totals.rates[0]
+        known = f", only a bound: it is clicked at most about {most:.2g} times as often as the first"
+    shorter = f"leave out of every log what stands below position {place}, " if place > 1 else ""
+    return (
+        f"position {place + 1} has no click on {shown:,.0f} impression{'' if shown == 1 else 's'}, so it has no click "
+        f"rate to go by{known}; log more pages, {shorter}or give a file of propensities"
+    )
 
 
 def _of_json(text: str, path: str | Path) -> tuple[float, ...]:

@@ -145,9 +145,13 @@ def _checked(
     seen = np.ix_(np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0)))
     counts, shown = counts[seen], shown[seen]
     if min(counts.shape) < 2:
+        groups, positions = (
+            f"{count} {noun}{'' if count == 1 else 's'}"
+            for count, noun in zip(counts.shape, ("group", "position"), strict=True)
+        )
         raise DataError(
-            f"a rank test needs at least two groups and two positions with impressions, got {counts.shape[0]} and "
-            f"{counts.shape[1]}; make more groups"
+            "documents of two groups or more must have been shown at two positions or more, and there "
+            f"{'is' if counts.shape[0] == 1 else 'are'} {groups} at {positions}; make more groups, or log more swaps"
         )
     if not counts.any():
         raise DataError("a rank test needs clicks, and there are none")

@@ -73,7 +73,8 @@ class BiasDimension:
                 f"is {ratio:.3f} of the first"
             ]
             advice = [
-                f"train Vectorization, with dimension {self.suggested}; methods with one propensity a position err"
+                f"train Vectorization, with dimension {self.suggested}, one more than the rank, since it adds where "
+                "relevance and observation multiply; methods with one propensity a position err"
             ]
             return self._section(Verdict.CAREFUL, [*answer, *caveats], advice)
         power = f"trust bias as it was published would have been found with a chance of {test.power or 0:.0%}"

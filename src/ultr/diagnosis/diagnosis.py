@@ -26,6 +26,8 @@ from ultr.preparation.summary import Summary
 from ultr.version import __version__
 
 FORMAT = "ultr diagnosis 1"
+SMALL = "64,32"
+"""The hidden layers of a network for few clicks."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Diagnosis:
             self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
-            self.position_bias.section(),
+            self.position_bias.section(scalar=self.dimension.scalar.answer != "no"),
             *by_page,
             self.gain.section(told=self.position_bias.told),
         )
@@ -113,35 +115,46 @@ class Diagnosis:
 
     def _raw(self) -> str:
         """The one ranker that can be had of a log whose bias cannot be told from relevance."""
-        kind = " --relevance trees" if self.volume.features_with_gaps else ""
-        return (
-            f"keep: ultr train click{kind} --log {quote(self.source)} --out raw; until the above is mended, no "
-            "debiased ranker can be trusted more than one by raw clicks"
-        )
+        return f"{self._keep}; until the above is mended, no debiased ranker can be trusted more than one by raw clicks"
+
+    @property
+    def _keep(self) -> str:
+        """The command for a ranker by raw clicks."""
+        kind = " --relevance trees" if self.volume.features_with_gaps else self._small("hidden")
+        return f"keep: ultr train click{kind} --log {quote(self.source)} --out raw"
+
+    def _small(self, option: str) -> str:
+        """The option for a small network where clicks are few."""
+        return f" --set {option}={SMALL}" if self.volume.few_clicks else ""
 
     def _commands(self) -> list[str]:
         """What to train, with a network or with trees, and what to compare it with."""
         log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
-        trees = f"{train} --relevance trees --log {log} --out"
+        small, trees = (
+            self._small("hidden"),
+            f"{train} --relevance trees{self._small('vector_hidden')} --log {log} --out",
+        )
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
             commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]
         else:
             commands = [
-                f"train: {train} --log {log} --out model",
+                f"train: {train}{small} --log {log} --out model",
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
                 f"ultr compare model forest --log {log}",
             ]
         if not self.position_bias.told:
-            kind = " --relevance trees" if gaps else ""
-            commands.append(
-                f"keep: ultr train click{kind} --log {log} --out raw; nothing in this log says whether "
-                "debiasing helps or harms, so let users decide between the two"
+            why = (
+                "expect no more of the other, and if they differ, let users decide"
+                if self.gain.hardly
+                else "nothing in this log says whether debiasing helps or harms, so let users decide between the two"
             )
+            commands.append(f"{self._keep}; {why}")
         elif self.dimension.scalar.answer != "no" and not self._differing:
             commands.append(
-                f"compare: ultr train inverse-propensity --log {log} --out other; ultr compare other model --log {log}"
+                f"compare: ultr train inverse-propensity{small} --log {log} --out other; "
+                f"ultr compare other model --log {log}"
             )
         return commands
 

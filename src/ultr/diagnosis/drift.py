@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,17 +12,19 @@ from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
 from ultr.data.totals import Totals
-from ultr.diagnosis.rates import Rates, click_rates
+from ultr.diagnosis.rates import Rates, click_rates, one_click_a_page
 from ultr.metrics.intervals import Interval
 from ultr.metrics.query_bootstrap import QueryBootstrap, percentiles, units_of
 from ultr.pages import Section, Verdict, figures, sentences
 from ultr.seeding import generator
 
 PART = 0.2
-"""The first and the last part are as many whole periods as have this share of the pages."""
+"""The first and the last part are as many whole periods as come nearest to this share of the pages."""
 MUCH_CHANGE = 0.1
 MANY_NEW = 0.5
 _SAMPLES = 500
+_DATES = np.datetime64("1990-01-01"), np.datetime64("2100-01-01")
+"""Numbers that are a time in between, in seconds or thousandths of them, are shown as such."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Drift:
     """The share of the last part's pages whose query the rest of the log does not have."""
     queries_repeat: bool
     """False if every query was shown once, so that all are new."""
+    first: float
+    """The share of the pages that the first part has."""
+    last: float
+    """The share of the pages that the last part has."""
+    fixed: bool = False
+    """True if every page has one click, so that there cannot be more or fewer at any time."""
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Drift | None:
@@ -47,8 +56,8 @@ class Drift:
             return None
         count = len(log.period_names)
         pages = np.bincount(log.periods, log.impressions, minlength=count).astype(np.float64)
-        first = _until(pages, PART)
-        last = count - _until(pages[::-1], PART)
+        first = _nearest(pages, PART)
+        last = count - _nearest(pages[::-1], PART)
         early, late = log.periods < first, log.periods >= last
         before = np.unique(log.queries[~late])
         unseen = ~np.isin(log.queries[late], before)
@@ -68,25 +77,38 @@ class Drift:
             by_position=np.where(np.isfinite(change) & (change > 0), change, np.nan),
             new_queries=float(log.impressions[late][unseen].sum() / log.impressions[late].sum()),
             queries_repeat=bool(log.impressions.sum() > len(np.unique(log.queries))),
+            first=float(pages[:first].sum() / pages.sum()),
+            last=float(pages[last:].sum() / pages.sum()),
+            fixed=one_click_a_page(log),
         )
 
     @property
     def changed(self) -> bool:
         """True if clicks changed by more than chance, and by enough to matter."""
-        beyond_chance = not self.ratio.low <= 1 <= self.ratio.high
+        beyond_chance = not (self.fixed or self.ratio.low <= 1 <= self.ratio.high)
         return beyond_chance and abs(self.ratio.mean - 1) > MUCH_CHANGE
 
     def section(self) -> Section:
         """The answer on whether the end of the log is like its beginning."""
+        if len(self.period_names) == 1:
+            return self._section(
+                Verdict.UNKNOWN,
+                ["all pages are of one period of time, so that there is no end to compare with a beginning"],
+                ["prepare it with more --periods, or log for longer"],
+            )
         change, unknown = self.ratio.mean - 1, bool(np.isnan(self.ratio.mean))
+        parts = f"the last {self.last:.0%} of the pages", f"the first {self.first:.0%}"
         said = (
-            "the first part has no click at the positions of the last one, so that the two cannot be compared"
+            f"{parts[1]} of the pages have no click at the positions of the last {self.last:.0%}, so that the two "
+            "cannot be compared"
             if unknown
-            else f"the last part has {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than the first at "
-            f"the same positions (ratio {self.ratio.text(', 95 % interval ')})"
+            else f"every page has one click, so that {parts[0]} cannot have more or fewer than {parts[1]}"
+            if self.fixed
+            else f"{parts[0]} have {abs(change):.1%} {'more' if change > 0 else 'fewer'} clicks than {parts[1]} at the "
+            f"same positions (ratio {self.ratio.text(', 95 % interval ')})"
         )
         new = (
-            f"{self.new_queries:.0%} of its pages have a query that the log did not have before"
+            f"{self.new_queries:.0%} of the last pages have a query that the log did not have before"
             if self.queries_repeat
             else "no query was shown twice, so that queries cannot be followed over time"
         )
@@ -96,22 +118,26 @@ class Drift:
             "find out what changed; if it was the page or the ranker, train on what came after" if self.changed else "",
             "split by query, not by page, when choosing a model, since it must do well on new queries" if many else "",
         ]
+        verdict = Verdict.UNKNOWN if self.fixed else Verdict.GOOD
+        return self._section(Verdict.CAREFUL if self.changed or many or unknown else verdict, [said, new], advice)
+
+    def _section(self, verdict: Verdict, answer: list[str], advice: list[str]) -> Section:
+        names = moments(self.period_names)
         return Section(
             name=NAME,
             title=QUESTION,
-            verdict=Verdict.CAREFUL if self.changed or many or unknown else Verdict.GOOD,
-            answer=sentences([said, new]),
+            verdict=verdict,
+            answer=sentences(answer),
             advice=sentences(advice),
             numbers={
                 "ratio": vars(self.ratio),
                 "ratio_by_position": self.by_position.tolist(),
                 "new_queries": self.new_queries,
+                "shares": {"first": self.first, "last": self.last},
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
-            tables=(
-                self.periods.table("click rate over time, 95 % intervals", "from", self.period_names, folded=True),
-            ),
-            figures={"click rate over time": partial(figures.rates_over_time, self.period_names, self.periods.band)},
+            tables=(self.periods.table("click rate over time, 95 % intervals", "from", names, folded=True),),
+            figures={"click rate over time": partial(figures.rates_over_time, names, self.periods.band)},
         )
 
 
@@ -124,9 +150,28 @@ def no_time() -> Section:
     return Section(QUESTION, said, Verdict.UNKNOWN, "Prepare it with --time COLUMN.", name=NAME)
 
 
-def _until(pages: Doubles, share: float) -> int:
-    """Number of periods from the start that have at least this share of the pages; never all of them."""
-    return min(int(np.searchsorted(np.cumsum(pages), share * pages.sum())) + 1, max(len(pages) // 2, 1))
+def moments(names: Sequence[str]) -> tuple[str, ...]:
+    """Numbers that can only be seconds since 1970, or thousandths, millionths, billionths, as times; others as is.
+
+    >>> moments(["1541030400", "1541116800.5"]), moments(["1541030400000"]), moments(["1", "2"])
+    (('2018-11-01 00:00:00', '2018-11-02 00:00:00'), ('2018-11-01 00:00:00',), ('1', '2'))
+    """
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return tuple(names)
+    low, high = (each.astype("datetime64[s]").astype(np.float64) for each in _DATES)
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        seconds = numbers / unit
+        if ((low <= seconds) & (seconds < high)).all():
+            return tuple(str(each).replace("T", " ") for each in seconds.astype(np.int64).astype("datetime64[s]"))
+    return tuple(names)
+
+
+def _nearest(pages: Doubles, share: float) -> int:
+    """Number of periods from the start whose pages come nearest to a share of all; one at least, and half at most."""
+    apart = np.abs(np.cumsum(pages) - share * pages.sum())
+    return int(np.argmin(apart[: max(len(pages) // 2, 1)])) + 1
 
 
 def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:

@@ -10,9 +10,11 @@ import numpy as np
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.rates import Rates, click_rates
+from ultr.diagnosis.rates import Rates, click_rates, one_click_a_page
 from ultr.pages import Section, Verdict, figures, sentences
 
+ENOUGH_CLICKS = 10
+"""A rate that rests on fewer clicks is not compared with that of the first position, if another can be."""
 SHOWN_ENOUGH = 0.1
 """Positions that only the longest pages have, fewer than this share of those at the most frequent one, say little."""
 
@@ -37,16 +39,16 @@ class ClickRates:
     @classmethod
     def of(cls, log: ClickLog) -> ClickRates:
         """The click rates of a log."""
-        return cls(
-            tuple(FactorRates(f.name, f.levels, click_rates(log, f), _one_click_a_page(log, f)) for f in log.factors)
-        )
+        return cls(tuple(FactorRates(f.name, f.levels, click_rates(log, f), _fixed(log, f)) for f in log.factors))
 
     def section(self) -> Section:
         """The answer on click rates by position and by every other bias factor."""
         position, *others = self.factors
         rates = position.rates
         shown = np.flatnonzero(rates.impressions >= SHOWN_ENOUGH * rates.impressions.max())
-        first, last = shown[0], shown[-1]
+        first = shown[0]
+        below = shown[1:][rates.clicks[shown[1:]] >= ENOUGH_CLICKS]
+        last = below[-1] if len(below) else shown[-1]
         top, bottom = rates.values[first], rates.values[last]
         falls = rates.low[first] > rates.high[last]
         one, other = (f"position {position.levels[each]}" for each in (first, last))
@@ -76,12 +78,9 @@ class ClickRates:
         )
 
 
-def _one_click_a_page(log: ClickLog, factor: BiasFactor) -> bool:
+def _fixed(log: ClickLog, factor: BiasFactor) -> bool:
     """True if a factor is the same for all documents of a list, and every list has as many clicks as impressions."""
-    if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
-        return False
-    once = np.array_equal(np.add.reduceat(log.clicks, log.offsets[:-1]), log.impressions)
-    return once and ragged.same_in_lists(factor.values, log.offsets)
+    return one_click_a_page(log) and ragged.same_in_lists(factor.values, log.offsets)
 
 
 def _of_factor(factor: FactorRates) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.errors import DataError
 from ultr.pages import Section, Verdict, sentences
 
@@ -13,6 +14,8 @@ LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
 NOISY = 0.3
 """Below this reliability, changes by debiasing are mostly noise."""
+APART = 0.5
+"""Below this correlation, halves have most of what they say at all by chance, and what they say of raw clicks, too."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class Gain:
         except DataError as error:
             return cls(None, str(error))
 
+    @property
+    def hardly(self) -> bool:
+        """True if it is known that debiasing changes next to nothing beyond noise."""
+        return self.correction is not None and self.correction.new < LITTLE
+
     def headline(self, *, told: bool = True) -> str:
         """One sentence on whether debiasing will pay; empty if that is not known.
 
@@ -37,7 +45,7 @@ class Gain:
         """
         if self.correction is None:
             return ""
-        if self.correction.new < LITTLE:
+        if self.hardly:
             return "Debiasing will hardly pay."
         if not told:
             return "Debiasing would change the order; whether for the better, this log does not tell."
@@ -52,19 +60,25 @@ class Gain:
         answer = [
             f"of what debiased clicks say about the order of documents, {found.new:.0%} is more than noise and "
             "not what raw clicks say anyway",
-            f"two halves of the {found.queries:,} queries, debiased apart, agree on what raw clicks do not say with a "
-            f"correlation of {found.agreement:.2f}, and debiased scores correlate with raw ones by {found.known:.2f} "
-            f"(linear rankers, {found.clicks:,} clicks)",
+            f"two halves of the {found.queries:,} queries, debiased apart, "
+            f"{'agree' if found.agreement > 0 else 'do not agree'} on what raw clicks do not say, with a correlation "
+            f"of {found.agreement:.2f}, and debiased scores correlate with raw ones by {found.known:.2f} "
+            f"(linear rankers, {counted(found.clicks, 'click')})",
         ]
         verdict, advice = Verdict.GOOD, ""
-        if found.new < LITTLE:
+        if self.hardly:
             verdict = Verdict.CAREFUL
-            if found.reliable < NOISY and 1 - found.known**2 >= LITTLE:
+            # Where nothing but noise is new, debiased scores are near raw ones if there is nothing to correct, as in a
+            # random order, or if both are noise of the same clicks: then the halves say different things altogether.
+            if found.reliable < NOISY and (1 - found.known**2 >= LITTLE or found.halves < APART):
                 answer.append("what debiasing changes is mostly noise")
                 advice = "Log more queries and clicks, or swaps; until then expect no more than from raw clicks."
             else:
                 answer.append("raw clicks rank nearly as debiased ones do")
-                advice = "Expect no more than from raw clicks: the old ranker was good, or bias hardly depends on it."
+                advice = (
+                    "Expect no more than from raw clicks: the old ranker was good, or its order owes little to the "
+                    "features, as a random one does."
+                )
         elif not told:
             verdict = Verdict.UNKNOWN
             answer.append("but no swaps tell bias from relevance, so that the change may be for the worse")

@@ -13,6 +13,7 @@ from ultr.bias.identities import same_features
 from ultr.bias.rigidity import LARGEST
 from ultr.bias.value_sets import value_sets
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.diagnosis.supported_dimension import SupportedDimension
 from ultr.pages import Drawing, Section, Table, Verdict, figures, sentences
 
@@ -21,7 +22,9 @@ FEW_CLICKS_ON_A_LINK = 100
 NEXT_TO_NONE = 10
 """With fewer clicks on a link, no ratio can be told from it."""
 MOST_ROWS = 12
-"""So many links are shown, the weakest ones."""
+"""So many links are shown, those with the fewest clicks."""
+RANK = "the rank of their rates (Vectorization takes one more)"
+"""Links identify vectors that are multiplied, whose dimension is the rank; see `SMALLEST` in `bias_dimension`."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,12 @@ class Linkage:
     @property
     def weakest(self) -> Link | None:
         """The link that holds the graph together with the fewest clicks."""
-        return min(self.whole.backbone, key=lambda link: link.clicks, default=None)
+        return next(iter(self._needed), None)
+
+    @property
+    def _needed(self) -> list[Link]:
+        """The links that hold the graph together, those with the fewest clicks first."""
+        return sorted(self.whole.backbone, key=lambda link: link.clicks)
 
     def section(self, wanted: int = 1) -> Section:
         """The answer on whether bias of a dimension, the rank of click rates, can be identified."""
@@ -101,7 +109,7 @@ class Linkage:
         )
         answer = [
             f"clicked documents that were seen under several values{placed} link all {self._values}; the weakest link "
-            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {_counted(clicks, 'click')}",
+            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {counted(clicks, 'click')}",
             self._supported(wanted),
             ""
             if self.alike is None
@@ -117,8 +125,8 @@ class Linkage:
             cut = min(found, key=lambda cut: found[cut][1])
             documents, telling = found[cut]
             answer.append(
-                f"the clicks ask for dimension {wanted}, for which the thinnest link, {self._ends(cut.link)}, rests on "
-                f"{_counted(documents, 'document')} with {_counted(telling, 'click')}"
+                f"the clicks ask for dimension {wanted}, {RANK}; for that the thinnest link, {self._ends(cut.link)}, "
+                f"rests on {counted(documents, 'document')} with {counted(telling, 'click')}"
             )
             if telling < clicks:
                 clicks = telling
@@ -160,8 +168,8 @@ class Linkage:
         """The answer where the clicks ask for a larger dimension than is identified."""
         found = self.supported
         answer = [
-            f"but the clicks ask for dimension {wanted}: different biases, with different orders of the documents, "
-            "give the same click rates",
+            f"but the clicks ask for dimension {wanted}, {RANK}: different biases, with different orders of the "
+            "documents, give the same click rates",
             "only the model's belief that documents with similar features are alike tells them apart"
             if self.features
             else "",
@@ -233,7 +241,7 @@ class Linkage:
                     "second": graph.names[link.second],
                     "dimension": self._limits.get(link),
                 }
-                for link in graph.backbone
+                for link in self._needed
             ],
         }
 
@@ -272,9 +280,9 @@ class Linkage:
                     "bridge": "yes" if link.bridge else "",
                     "supports dimension": _limit(self._limits.get(link)),
                 }
-                for link in graph.backbone[:MOST_ROWS]
+                for link in self._needed[:MOST_ROWS]
             ]
-            tables.append(Table("the links that hold it together, weakest first", rows, folded=True))
+            tables.append(Table("the links that hold it together, fewest clicks first", rows, folded=True))
         return tuple(tables)
 
 
@@ -282,12 +290,8 @@ def _listed(names: list[str], *, most: int = 3) -> str:
     return "; ".join(names[:most]) + (f"; and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _rests_on(link: Link) -> str:
-    return _counted(link.documents, "document") if link.documents else "placements by exploration"
+    return counted(link.documents, "document") if link.documents else "placements by exploration"
 
 
 def _limit(dimension: int | None) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from ultr.arrays import Integers, Mask
 from ultr.bias.identifiability import BiasGraph
 from ultr.data.exploration_plan import MOST_PAIRS, SMALLEST_SHARE, ExplorationPlan, PlannedPair
+from ultr.diagnosis.counted import counted
 from ultr.diagnosis.linkage import FEW_CLICKS_ON_A_LINK, Linkage
 from ultr.diagnosis.supported_dimension import side_of
 
@@ -37,7 +38,7 @@ def exploration_plan(linkage: Linkage, *, pages: int, wanted: int = 1) -> Explor
     for link in graph.backbone:
         if link.clicks < FEW_CLICKS_ON_A_LINK:
             pair = _nearest_across(graph, side_of(graph, link), int(graph.parts[link.first]))
-            why = f"the link between the two sides rests on {link.clicks:,} clicks"
+            why = f"the link between the two sides rests on {counted(link.clicks, 'click')}"
             missing = FEW_CLICKS_ON_A_LINK - link.clicks
             asked[pair] = max((missing, why), asked.get(pair, (0, "")))
     asked = dict(sorted(asked.items())[:MOST_PAIRS])

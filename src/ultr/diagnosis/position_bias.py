@@ -10,6 +10,7 @@ import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.data.click_log import ClickLog
+from ultr.diagnosis.counted import counted
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, figures, sentences
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -22,6 +23,10 @@ TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
 MOST_FAILED = 0.1
 """Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
+MIXED = (
+    "the curve is not how often positions are seen: one number for each is not enough, and it holds more, such as trust"
+)
+NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
 
@@ -75,9 +80,13 @@ class PositionBias:
                 worst, found = float(factor[place]), (one.estimator, other.estimator, place)
         return found
 
-    def section(self) -> Section:
-        """The answer on the strength of position bias."""
-        verdict, answer, advice = self._judged()
+    def section(self, *, scalar: bool = True) -> Section:
+        """The answer on the strength of position bias.
+
+        `scalar` is False if one number for each position is known not to be enough: a curve then holds more than how
+        often a position is seen, such as how much users trust it.
+        """
+        verdict, answer, advice = self._judged(scalar=scalar)
         drawn = {name: (each.values, each.low, each.high) for name, each in self._estimated.items()}
         return Section(
             "How strong is position bias?",
@@ -102,7 +111,7 @@ class PositionBias:
             name="position bias",
         )
 
-    def _judged(self) -> tuple[Verdict, list[str], str]:
+    def _judged(self, *, scalar: bool = True) -> tuple[Verdict, list[str], str]:
         """The verdict, the answer and the advice."""
         best = self.best
         if best is None:
@@ -113,13 +122,14 @@ class PositionBias:
         last = len(best.values) - 1
         low, high = best.low[last], best.high[last]
         interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
+        done, same = ("seen", "") if scalar else ("clicked", " with the same documents")
         said = (
-            f"by {best.estimator}, position {self.positions[last]} is seen {best.values[last]:.2f} times as often as "
-            f"position {self.positions[0]} {interval}"
+            f"by {best.estimator}, position {self.positions[last]} is {done} {best.values[last]:.2f} times as often as "
+            f"position {self.positions[0]}{same} {interval}"
         )
-        how = self._exploration()
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+        how = [*([] if scalar else [MIXED]), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
@@ -130,7 +140,8 @@ class PositionBias:
         differ = self.disagreement()
         if differ is None:
             if len(self._usable) > 1:
-                return Verdict.GOOD, [said, *how, "the estimators agree"], ""
+                agreed = [said, *how, "the estimators agree"]
+                return (Verdict.GOOD, agreed, "") if scalar else (Verdict.CAREFUL, agreed, NO_PROPENSITIES)
             return Verdict.CAREFUL, [said, *how, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
@@ -147,13 +158,13 @@ class PositionBias:
         said = []
         if used:
             said.append(
-                f"the curves by swaps rest on {used:,} placements by exploration, each weighted by its logged "
+                f"the curves by swaps rest on {counted(used, 'placement')} by exploration, each weighted by its logged "
                 "probability"
             )
         if left_out:
             said.append(
-                f"{left_out:,} placements by exploration are left out, since it is not known where else the document "
-                "could have stood: prepare the log with --base-position"
+                f"{counted(left_out, 'placement')} by exploration {'is' if left_out == 1 else 'are'} left out, since "
+                "it is not known where else the document could have stood: prepare the log with --base-position"
             )
         return said
 

@@ -85,6 +85,13 @@ def click_rates(log: ClickLog, cells: BiasFactor | Integers, *, count: int | Non
     return Rates(impressions, clicks, low, high)
 
 
+def one_click_a_page(log: ClickLog) -> bool:
+    """True if every page has one click, as far as a log of summed up lists tells: as many clicks as impressions."""
+    if int(log.clicks.sum()) != int(log.impressions.sum()) or not log.lengths.all():
+        return False
+    return np.array_equal(np.add.reduceat(log.clicks, log.offsets[:-1]), log.impressions)
+
+
 def _by_unit(log: ClickLog, cells: Integers, *, count: int) -> Iterator[tuple[Integers, Doubles, Doubles]]:
     """The cells of each unit with how often they were shown and clicked there; some whole units at a time."""
     units = units_of(log)

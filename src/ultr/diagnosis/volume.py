@@ -11,6 +11,7 @@ from ultr.arrays import Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
 from ultr.data.missing_values import missing_shares
+from ultr.diagnosis.counted import counted
 from ultr.pages import Section, Table, Verdict, sentences
 from ultr.preparation.summary import Summary
 
@@ -37,7 +38,7 @@ class Volume:
     """Distinct lists, under their bias factors."""
     queries: int
     documents: int
-    """Distinct documents that were shown, each for one query."""
+    """Distinct documents that were shown, each for one query; one whose features change counts anew."""
     shown: int
     """Documents on all pages."""
     clicks: int
@@ -105,25 +106,31 @@ class Volume:
         """True if pages seem to have been logged only as far as the last click."""
         return self.short_pages >= FEW_SHORT and self.short_end_rate > max(ENDS_IN_CLICKS, self.short_end_expected)
 
+    @property
+    def few_clicks(self) -> bool:
+        """True if a small network is to be taken for want of clicks."""
+        return self.clicks < FEW_CLICKS
+
     def section(self) -> Section:
         """The answer on whether there is enough, and all of it."""
         worries = [
             (
                 Verdict.BAD,
                 self.clicks < TOO_FEW_CLICKS,
-                f"{self.clicks:,} clicks are too few to learn from",
+                f"{counted(self.clicks, 'click')} {'is' if self.clicks == 1 else 'are'} too few to learn from",
                 "log more before training",
             ),
             (
                 Verdict.CAREFUL,
-                TOO_FEW_CLICKS <= self.clicks < FEW_CLICKS,
+                self.few_clicks and self.clicks >= TOO_FEW_CLICKS,
                 f"{self.clicks:,} clicks are few: expect wide intervals, and take a small network",
                 "log more if you can",
             ),
             (
                 Verdict.CAREFUL,
                 self.queries < FEW_QUERIES,
-                f"{self.queries:,} queries are few, and a ranker must do well on others",
+                f"{counted(self.queries, 'query')} {'is' if self.queries == 1 else 'are'} few, and a "
+                "ranker must do well on others",
                 "log more queries before judging a ranker by this log",
             ),
             (
@@ -149,8 +156,8 @@ class Volume:
             (
                 Verdict.CAREFUL,
                 self.robot_clicks > MUCH_OF_ROBOTS * self.clicks,
-                f"{self.robot_pages:,} pages look like a robot's, with {self.robot_clicks / max(self.clicks, 1):.1%} "
-                "of the clicks",
+                f"{counted(self.robot_pages, 'page')} {'looks' if self.robot_pages == 1 else 'look'} like a robot's, "
+                f"with {self.robot_clicks / max(self.clicks, 1):.1%} of the clicks",
                 "prepare the log again with --drop-robots",
             ),
             (
@@ -165,7 +172,8 @@ class Volume:
         if found:
             verdict = Verdict.BAD if any(worry[0] is Verdict.BAD for worry in found) else Verdict.CAREFUL
         size = (
-            f"{self.pages:,} pages of {self.queries:,} queries have {self.clicks:,} clicks on {self.shown:,} documents"
+            f"{counted(self.pages, 'page')} of {counted(self.queries, 'query')} {'has' if self.pages == 1 else 'have'} "
+            f"{counted(self.clicks, 'click')} on {counted(self.shown, 'document')}"
         )
         return Section(
             name="volume",
@@ -188,7 +196,7 @@ class Volume:
             "distinct lists": f"{self.lists:,}",
             "queries": f"{self.queries:,}",
             "pages of the most frequent query": f"{self.heaviest_query:.1%}",
-            "query-document pairs": f"{self.documents:,}",
+            "documents by query and features": f"{self.documents:,}",
             "documents shown": f"{self.shown:,}",
             "documents a page": f"{self.shortest} to {self.longest} ({self.longest_share:.0%} have {self.longest})",
             "clicks": f"{self.clicks:,}, {self.clicks / max(self.pages, 1):.2f} a page",

@@ -32,6 +32,8 @@ MOST_LETTERS = 120
 """Letters of all names along an axis that can still be read."""
 FEW = 5
 """Curves with at most this many points show them."""
+HIGHEST = 3.0
+"""An axis of curves from zero ends at so many times the largest value; intervals beyond would leave nothing to see."""
 MOST_DOTS = 3_000
 MOST_BASES = 150
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
@@ -107,13 +109,17 @@ def curves(
         for place, level, *estimate in zip(at, names, values, low, high, strict=True):
             tip(axes, place, estimate[0], f"{name}, {xlabel} {level}: {_told(*estimate)}")
     axes.margins(x=0.05)
+    cut = ""
     if from_zero:
         axes.axhline(1, color=GREY, linewidth=0.8, zorder=0)
-        axes.set_ylim(bottom=0)
+        end = HIGHEST * max(1.0, *(float(np.nanmax(values, initial=0)) for values, _, _ in found.values()))
+        beyond = any((high > end).any() for _, _, high in found.values())
+        axes.set_ylim(0, end if beyond else None)
+        cut = f"; intervals are cut off at {end:.2f}" if beyond else ""
     _name_places(axes, places, names)
     _legend(figure, len(found))
     told = "; ".join(f"{name}: {' '.join(f'{value:.2f}' for value in each)}" for name, (each, _, _) in found.items())
-    return Drawing(figure, f"{ylabel} by {xlabel}. {told}")
+    return Drawing(figure, f"{ylabel} by {xlabel}. {told}{cut}")
 
 
 def links(names: Sequence[str], strength: Doubles, *, parts: int, title: str = "position") -> Drawing | None:
