@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
+from ultr.counted import counted
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.counted import counted
 from ultr.errors import DataError
 from ultr.pages import Section, Verdict, sentences
 

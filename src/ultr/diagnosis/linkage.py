@@ -12,8 +12,8 @@ from ultr.bias.identifiability import BiasGraph, Link, bias_graph
 from ultr.bias.identities import same_features
 from ultr.bias.rigidity import LARGEST
 from ultr.bias.value_sets import value_sets
+from ultr.counted import counted
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.counted import counted
 from ultr.diagnosis.supported_dimension import SupportedDimension
 from ultr.pages import Drawing, Section, Table, Verdict, figures, sentences
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ultr.arrays import Integers, Mask
 from ultr.bias.identifiability import BiasGraph
+from ultr.counted import counted
 from ultr.data.exploration_plan import MOST_PAIRS, SMALLEST_SHARE, ExplorationPlan, PlannedPair
-from ultr.diagnosis.counted import counted
 from ultr.diagnosis.linkage import FEW_CLICKS_ON_A_LINK, Linkage
 from ultr.diagnosis.supported_dimension import side_of
 

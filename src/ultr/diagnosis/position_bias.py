@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
+from ultr.counted import counted
 from ultr.data.click_log import ClickLog
-from ultr.diagnosis.counted import counted
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section, Table, Verdict, figures, sentences
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ultr.arrays import Integers
+from ultr.counted import counted
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
 from ultr.data.missing_values import missing_shares
-from ultr.diagnosis.counted import counted
 from ultr.pages import Section, Table, Verdict, sentences
 from ultr.preparation.summary import Summary
 
@@ -129,7 +129,7 @@ class Volume:
             (
                 Verdict.CAREFUL,
                 self.queries < FEW_QUERIES,
-                f"{counted(self.queries, 'query')} {'is' if self.queries == 1 else 'are'} few, and a "
+                f"{counted(self.queries, 'query', 'queries')} {'is' if self.queries == 1 else 'are'} few, and a "
                 "ranker must do well on others",
                 "log more queries before judging a ranker by this log",
             ),
@@ -172,8 +172,9 @@ class Volume:
         if found:
             verdict = Verdict.BAD if any(worry[0] is Verdict.BAD for worry in found) else Verdict.CAREFUL
         size = (
-            f"{counted(self.pages, 'page')} of {counted(self.queries, 'query')} {'has' if self.pages == 1 else 'have'} "
-            f"{counted(self.clicks, 'click')} on {counted(self.shown, 'document')}"
+            f"{counted(self.pages, 'page')} of {counted(self.queries, 'query', 'queries')} "
+            f"{'has' if self.pages == 1 else 'have'} {counted(self.clicks, 'click')} on "
+            f"{counted(self.shown, 'document')}"
         )
         return Section(
             name="volume",
