@@ -181,9 +181,15 @@ class CurvesByPage:
         """The factors whose values have different curves."""
         return [each.factor for each in self.factors if each.judged()[0] is Verdict.CAREFUL]
 
-    def section(self) -> Section:
-        """The answer on whether position bias is the same for all pages."""
+    def section(self, *, scalar: bool = True) -> Section:
+        """The answer on whether position bias is the same for all pages.
+
+        `scalar` is False if one number for each position is known not to be enough.
+        """
         judged = [each.judged() for each in self.factors]
+        mixed = (
+            [] if scalar else ["since one number a position is not enough, trust may be what differs, and not sight"]
+        )
         verdicts = [verdict for verdict, _ in judged]
         verdict = next(each for each in (Verdict.CAREFUL, Verdict.UNKNOWN, Verdict.GOOD) if each in verdicts)
         advice = {
@@ -193,7 +199,7 @@ class CurvesByPage:
         }
         return Section(
             f"Is position bias the same for every {_listed([each.factor for each in self.factors])}?",
-            sentences([sentence for _, said in judged for sentence in said]),
+            sentences([*(sentence for _, said in judged for sentence in said), *mixed]),
             verdict,
             advice.get(verdict, ""),
             tables=[each.table() for each in self.factors],

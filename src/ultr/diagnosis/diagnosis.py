@@ -48,7 +48,8 @@ class Diagnosis:
     @cached_property
     def findings(self) -> tuple[Section, ...]:
         """An answer to each question."""
-        by_page = () if self.curves_by_page is None else (self.curves_by_page.section(),)
+        scalar = self.dimension.scalar.answer != "no"
+        by_page = () if self.curves_by_page is None else (self.curves_by_page.section(scalar=scalar),)
         return (
             self.volume.section(),
             self.click_rates.section(),
@@ -56,7 +57,7 @@ class Diagnosis:
             self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
-            self.position_bias.section(scalar=self.dimension.scalar.answer != "no"),
+            self.position_bias.section(scalar=scalar),
             *by_page,
             self.gain.section(told=self.position_bias.told),
         )
