@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -64,6 +65,16 @@ def test_how_many_more_clicks_and_how_sure(
 ) -> None:
     part = decision(_inputs(difference, winner, rejected=rejected)).parts[1]
     assert (part.title, part.answer, part.advice) == ("How many more clicks, and how sure is that?", said, "Note: one.")
+
+
+def test_an_estimate_that_allows_for_trust_is_not_called_rough() -> None:
+    inputs = _inputs(LEAD, rejected=True)
+    answer = inputs.against_shown.value_against_shown
+    inputs.against_shown.value_against_shown = replace(answer, adjusted=True)
+    said = decision(inputs).parts[1].answer
+    assert said.endswith(
+        "yet. Users do not treat all results alike, which the estimate allows for as far as the log shows it."
+    )
 
 
 def test_a_ranker_by_a_value_that_the_log_lacks_is_said_to_be_measured_by_clicks() -> None:
@@ -193,7 +204,7 @@ def test_heads_say_how_often_their_list_was_shown_and_how_documents_are_called()
         "Each with the list that was shown most for it. The share is how often a result was clicked there. This log "
         "has no ids of documents; they go by their rows in it."
     )
-    assert list(found.tables[0].rows[0])[1:3] == ["today", "by new"]
+    assert list(found.tables[0].rows[0]) == ["place", "today", "clicks", "by new", "move"]
     assert found.numbers == [{"query": "hats", "impressions": 2_500, "distance": 2}]
     named = heads(_inputs(moved=moved, document_ids=np.array(["a", "b"])))
     assert named is not None

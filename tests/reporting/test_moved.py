@@ -21,12 +21,12 @@ def test_rows_say_who_stood_and_who_stands_at_each_place() -> None:
     assert HATS.caption == "query hats · 10 impressions"
     assert replace(HATS, impressions=1).caption == "query hats · 1 impression"
     rows = HATS.rows(("before", "after"), ["a", "b", "c"], ["x", "y", "z"])
-    columns = ["place", "before", "after", "move", "clicks", "grade", "because of"]
+    columns = ["place", "before", "clicks", "grade", "after", "move", "because of"]
     assert list(rows[0]) == columns
     assert [tuple(row.values()) for row in rows] == [
-        ("1", "a", "c", "▲ 2", "5 (50%)", "good", "x"),
-        ("2", "b", "a", "▼ 1", "2 (20%)", "", "y"),
-        ("3", "c", "b", "▼ 1", "0 (0%)", "bad", "z"),
+        ("1", "a", "5 (50%)", "good", "c", "▲ 2", "x"),
+        ("2", "b", "2 (20%)", "", "a", "▼ 1", "y"),
+        ("3", "c", "0 (0%)", "bad", "b", "▼ 1", "z"),
     ]
     (first,) = HATS.rows(("before", "after"), ["a", "b", "c"], most=1)
     assert list(first) == columns[:-1]

@@ -242,7 +242,9 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
             "clicks of equal weight: each counts by how seldom its place is looked at. No user has seen the new order "
             "yet."
         )
-    if found.assumption.rejected:
+    if found.assumption.rejected and found.value_against_shown.adjusted:
+        said.append("Users do not treat all results alike, which the estimate allows for as far as the log shows it.")
+    elif found.assumption.rejected:
         said.append(
             "Users do not treat all results alike, so that one number for each place describes them only roughly: "
             "trust the direction more than the size."

@@ -50,7 +50,7 @@ class Moved:
     def rows(
         self, sides: tuple[str, str], names: Sequence[str], reasons: Sequence[str] = (), *, most: int | None = None
     ) -> list[dict[str, str]]:
-        """A row for each place: who stood and who stands there, from where, clicks on who stood there, and why.
+        """A row for each place: who stood there with which clicks, who stands there, from where, and why.
 
         `names` are those of the documents in the first order.
         """
@@ -58,10 +58,10 @@ class Moved:
             {
                 "place": str(place + 1),
                 sides[0]: names[place],
-                sides[1]: names[before],
-                "move": arrow(int(before) - place),
                 "clicks": f"{self.clicks[place]:,} ({self.clicks[place] / self.impressions:.0%})",
                 **({"grade": self.grades[place]} if self.grades else {}),
+                sides[1]: names[before],
+                "move": arrow(int(before) - place),
                 **({"because of": reasons[place]} if reasons else {}),
             }
             for place, before in enumerate(self.order[:most].tolist())
