@@ -363,7 +363,7 @@ def test_pairs_are_counted_on_demand(tmp_path: Path) -> None:
     refused = ultr(
         "train", "pair-debias", "--log", tmp_path / "without", *TINY[:2], "--out", tmp_path / "other", expect=2
     )
-    assert "simulate it with --pairs" in refused.stderr
+    assert "give --pairs to `ultr prepare` or `ultr simulate`" in refused.stderr
     assert not (tmp_path / "other").exists()
 
 

@@ -34,7 +34,15 @@ def excess_loss(dimension: int) -> float:
     random = torch.Generator().manual_seed(0)
     table = nn.Parameter(torch.randn(GRADES, dimension, generator=random, dtype=torch.float64))
     parameters = [table, *objective.observation.parameters()]
-    optimizer = torch.optim.LBFGS(parameters, max_iter=3_000, history_size=50, line_search_fn="strong_wolfe")
+    # The loss falls by less than its default tolerance in many a step before it is at the bottom.
+    optimizer = torch.optim.LBFGS(
+        parameters,
+        max_iter=3_000,
+        tolerance_grad=1e-10,
+        tolerance_change=1e-14,
+        history_size=50,
+        line_search_fn="strong_wolfe",
+    )
     for parameter in parameters[1:]:
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=random, dtype=torch.float64)
     least = -(clicks * (clicks / clicks.sum(1, keepdim=True)).log()).sum(1)
