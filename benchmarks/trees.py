@@ -38,7 +38,7 @@ def rankers(methods: Sequence[str], *, lists: int, rounds: int, leaves: int, hid
         for label, sessions in library.items()
     ]
     for name in methods:
-        network = {"vector_hidden": list(hidden)} if name == "vectorization" else {}
+        network = {"vector_hidden": list(hidden)} if name in {"vectorization", "auto"} else {}
         found.append(Ranker(name, name, {"relevance": "trees", **size, **network}, validated=False))
     return found
 
