@@ -125,3 +125,10 @@ def test_a_share_of_nothing_or_all_reaches_the_end() -> None:
     assert share_interval(7, 0).high == 1.0
     assert log_e_value(1, 0, share=0.0) == math.inf
     assert log_e_value(0, 1, share=1.0) == math.inf
+
+
+def test_as_many_wins_as_losses_are_a_half_with_as_much_doubt_on_either_side() -> None:
+    found = share_interval(5, 5)
+    assert found.mean == 0.5
+    assert found.low == pytest.approx(1 - found.high)
+    assert 0 < found.low < 0.5
