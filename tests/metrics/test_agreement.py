@@ -37,7 +37,7 @@ def test_the_top_is_the_same_if_whatever_one_puts_there_is_best_by_the_other(
 
 
 def test_ties_count_in_neither_order_and_a_single_candidate_has_none() -> None:
-    """By hand: of three pairs the first scoring ties one, and the second none: 2 / sqrt(2 * 3), and (1 - 1) / sqrt(6)."""
+    """By hand: the first scoring ties one pair of three, the second none: 2 / sqrt(2 * 3), and (1 - 1) / sqrt(6)."""
     found = kendall_tau(np.array([3.0, 2, 2, 3, 2, 2, 5]), np.array([3.0, 1, 2, 2, 1, 3, 5]), np.array([0, 3, 6, 7]))
     np.testing.assert_allclose(found, [2 / np.sqrt(6), 0.0, np.nan])
     assert found[0] == pytest.approx(kendalltau([3, 2, 2], [3, 1, 2]).statistic)
