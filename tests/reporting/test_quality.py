@@ -117,7 +117,7 @@ def test_a_comparison_by_clicks_brings_its_parts(monkeypatch: pytest.MonkeyPatch
     comparison = SimpleNamespace(
         names=("raw", "new"),
         answers={"value": answer},
-        assumption=SimpleNamespace(sentence="One number is enough."),
+        assumed="One number is enough.",
         parts=lambda: ["a part"],
     )
     found = _by_clicks(monkeypatch, comparison)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Doubles
+from ultr.counted import counted
 from ultr.data.click_log import ClickLog
 from ultr.data.totals import Totals
 from ultr.errors import DataError
@@ -68,7 +69,7 @@ def _without_a_click(totals: Totals) -> str:
         known = f", only a bound: it is clicked at most about {most:.2g} times as often as the first"
     shorter = f"leave out of every log what stands below position {place}, " if place > 1 else ""
     return (
-        f"position {place + 1} has no click on {shown:,.0f} impression{'' if shown == 1 else 's'}, so it has no click "
+        f"position {place + 1} has no click on {counted(int(shown), 'impression')}, so it has no click "
         f"rate to go by{known}; log more pages, {shorter}or give a file of propensities"
     )
 

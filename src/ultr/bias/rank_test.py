@@ -18,6 +18,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias.dispersion import draw_clicks
 from ultr.bias.factorization import Factorization, fit_one_more, fit_rank_one, log_likelihood, raw_rates
 from ultr.bias.grouped_documents import GroupedDocuments
+from ultr.counted import counted
 from ultr.errors import DataError
 from ultr.seeding import generator
 
@@ -146,8 +147,7 @@ def _checked(
     counts, shown = counts[seen], shown[seen]
     if min(counts.shape) < 2:
         groups, positions = (
-            f"{count} {noun}{'' if count == 1 else 's'}"
-            for count, noun in zip(counts.shape, ("group", "position"), strict=True)
+            counted(count, noun) for count, noun in zip(counts.shape, ("group", "position"), strict=True)
         )
         raise DataError(
             "documents of two groups or more must have been shown at two positions or more, and there "

@@ -133,7 +133,7 @@ def compare(
             remarks.append(
                 f"{name} ranks by value ({as_sum(own)}), and is compared by clicks; --value {pairs} compares by value."
             )
-            output.echo(remarks[-1].rstrip("."), err=True)
+            output.echo(remarks[-1], err=True)
     if estimator is not None:
         checks.one_of("estimator", estimator, ESTIMATORS)
     # None of them, to estimate them from the swaps of the log.

@@ -132,10 +132,8 @@ class Diagnosis:
         """What to train, with a network or with trees, and what to compare it with."""
         log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
-        small, trees = (
-            self._small("hidden"),
-            f"{train} --relevance trees{self._small('vector_hidden')} --log {log} --out",
-        )
+        small = self._small("hidden")
+        trees = f"{train} --relevance trees{self._small('vector_hidden')} --log {log} --out"
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
             commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]

@@ -111,6 +111,11 @@ class Comparison:
         return [answer for answer in answers if answer.difference is not None and answer.verdict != ALIKE]
 
     @property
+    def assumed(self) -> str:
+        """A sentence on whether one propensity for each position describes the log, and what answers make of it."""
+        return _assumed([self])
+
+    @property
     def _plain(self) -> bool:
         """True if the value of each ranker, by one propensity for each position, agrees with the answers."""
         return not any(answer.adjusted for answer in self.by_value)
@@ -130,7 +135,7 @@ class Comparison:
         """The comparison in words, with the values and the answers as tables."""
         first, second = self.names
         word = self.word(self.value)
-        advice = [*self.unseen.remarks, _assumed([self]), *filter(None, [self.worth, self.exploration])]
+        advice = [*self.unseen.remarks, self.assumed, *filter(None, [self.worth, self.exploration])]
         if (placed := self.value_by_placement) is not None:
             said = f"{placed.verdict}; {placed.reason}"
             advice.append(f"By placements of exploration alone, without propensities: {said}.")
@@ -243,7 +248,7 @@ def ranked(found: Sequence[Comparison]) -> Section:
 
 
 def _assumed(found: Sequence[Comparison]) -> str:
-    """A sentence on whether one propensity for each position describes the log, and what answers make of it."""
+    """The same sentence for several comparisons on one log."""
     answers = [answer for each in found for answer in each.by_value]
     return found[0].assumption.beside(adjusted=bool(answers) and all(answer.adjusted for answer in answers))
 

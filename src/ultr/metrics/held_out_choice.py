@@ -12,6 +12,7 @@ from ultr.arrays import Doubles
 from ultr.errors import DataError
 
 LEVEL = 0.05
+"""The chance that the best of several leads counts though none is one."""
 ERRORS = 1.64
 """A larger model must lead by this many standard errors. One-sided, a level of 5 % for each comparison."""
 

@@ -107,7 +107,7 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
             for field, answer in found.answers.items()
         }
         measured |= {"against": found.names[0], "answers": told}
-        advice = found.assumption.sentence
+        advice = found.assumed
     return Section(
         TITLE,
         text,

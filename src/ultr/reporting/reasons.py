@@ -17,7 +17,7 @@ SHOWN = 2
 def reasons(model: Model, log: ClickLog, documents: Integers) -> list[dict[str, float]]:
     """For each document of a list as given, rows of the log's features: contributions of those that moved it most.
 
-    None for a safe ranker, whose order no sum over features explains.
+    Nothing for a safe ranker, whose order no sum over features explains.
     """
     if isinstance(model.ranker.model.ranking, Bounded):
         return [{} for _ in documents]
