@@ -308,3 +308,24 @@ def test_any_number_of_levels_can_be_combined() -> None:
     assert levels.shape[1] == 5
     assert set(levels[:, 1:].ravel().tolist()) == {0, 99_999}
     assert impressions.sum() == 4 * 2 + 3 * 5
+
+
+def test_lists_with_a_click_keep_all_that_belongs_to_them() -> None:
+    log = _log([3, 1, 4, 2], [5, 5, 5, 5])
+    clicks = log.clicks.copy()
+    clicks[3:8] = 0
+    lists = _lists(replace(log, clicks=clicks))
+    assert lists.clicked.tolist() == [True, False, False, True]
+    batch = replace(lists.batch(np.arange(4), noise=2, random=_stream), weights=torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    kept = batch.clicked()
+    assert kept.documents.rows.tolist() == [0, 1, 2, 8, 9]
+    assert kept.mask.sum(dim=1).tolist() == [3, 2]
+    assert kept.weights is not None
+    assert kept.weights.tolist() == [1.0, 4.0]
+    assert batch.noise is not None
+    assert kept.noise is not None
+    torch.testing.assert_close(kept.noise, batch.noise[[0, 1, 2, 8, 9]])
+    torch.testing.assert_close(kept.factors, batch.factors[[0, 1, 2, 8, 9]])
+    torch.testing.assert_close(kept.clicks, batch.clicks[[0, 3]])
+    # A click where there is no document is none.
+    assert len(replace(batch, clicks=batch.clicks + (~batch.mask).float()).clicked().mask) == 2

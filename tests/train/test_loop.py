@@ -24,7 +24,7 @@ from ultr.relevance import MLP, Documents, RelevanceModel
 from ultr.relevance.recipe import RECIPES
 from ultr.train import allocator, sampled_steps
 from ultr.train.checkpoint import Checkpoint
-from ultr.train.lists import Batch
+from ultr.train.lists import Batch, TrainingLists
 from ultr.train.loop import LoopOptions, train
 from ultr.train.objective import ScalarObjective
 from ultr.train.ranking_model import RankingModel
@@ -193,6 +193,26 @@ def test_a_step_follows_the_gradient_of_loss_and_penalty_clipped_at_the_norm() -
     assert moved(slope=100.0, penalty=0.0, clip_norm=5.0) == pytest.approx(5.0)
 
 
+def test_a_batch_without_its_lists_that_have_no_click_makes_the_same_step(small_log: ClickLog) -> None:
+    lists = TrainingLists.of_log(small_log, inputs_of(small_log.features))
+    batch = lists.batch(np.arange(12))
+    batch = replace(batch, clicks=batch.clicks * (torch.arange(12) % 3 == 0)[:, None])
+
+    def moved(part: Batch) -> torch.Tensor:
+        method = ClickBaseline(relevance=MLP(hidden=(4,)))
+        model = method.build(len(small_log.feature_names), [], seed=0)
+        (stage,) = method.stages(model.objective, lists, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        loss = train_step(model, stage, part, optimizer, clip_norm=5.0, drawn=12)
+        return torch.cat([torch.tensor([loss]), *(weights.detach().flatten() for weights in model.parameters())])
+
+    few = batch.clicked()
+    assert few.clicks.shape == (4, batch.clicks.shape[1])
+    torch.testing.assert_close(moved(few), moved(batch))
+    nothing = replace(batch, clicks=torch.zeros_like(batch.clicks))
+    torch.testing.assert_close(moved(nothing.clicked()), moved(nothing))
+
+
 def test_how_soon_layers_fade_is_counted_in_the_batches_that_are_asked_for(
     small_log: ClickLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +256,7 @@ def test_recipes_bring_their_own_batches_unless_a_size_is_given(
     cases: list[dict[str, Any]] = [{}, {"recipe": "paper"}, {"recipe": "paper", "batch_size": 7}]
 
     def watched(model: RankingModel, stage: Stage, batch: Batch, *arguments: Any, **options: Any) -> float:
-        sizes.append(len(batch.mask))
+        sizes.append(options["drawn"])
         return train_step(model, stage, batch, *arguments, **options)
 
     monkeypatch.setattr(sampled_steps, "train_step", watched)

@@ -32,4 +32,4 @@ class ClickBaseline(Estimator[ScalarObjective]):
 
     def stages(self, objective: ScalarObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the clicks."""
-        return [Stage("clicks", steps, objective.click_loss, objective.score)]
+        return [Stage("clicks", steps, objective.click_loss, objective.score, clicked_only=True)]

@@ -87,7 +87,17 @@ class DLA(Estimator[DualObjective]):
 
     def stages(self, objective: DualObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """Both losses at once."""
-        return [Stage("dual", steps, objective.loss, objective.score, bias=(objective,), held_out=objective.click_loss)]
+        return [
+            Stage(
+                "dual",
+                steps,
+                objective.loss,
+                objective.score,
+                bias=(objective,),
+                clicked_only=True,
+                held_out=objective.click_loss,
+            )
+        ]
 
     def propensities(self) -> dict[str, Doubles]:
         """The learned propensities of each bias factor by its name, relative to its first level, [levels]."""

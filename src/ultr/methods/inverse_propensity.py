@@ -91,6 +91,7 @@ class InversePropensity(Estimator[WeightedObjective]):
                 steps,
                 objective.weighted_loss,
                 objective.score,
+                clicked_only=True,
                 held_out=objective.click_loss,
                 begin=begin,
             )

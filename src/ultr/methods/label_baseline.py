@@ -35,7 +35,7 @@ class LabelBaseline(Estimator[ScalarObjective]):
 
     def stages(self, objective: ScalarObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the labels."""
-        return [Stage("labels", steps, objective.click_loss, objective.score)]
+        return [Stage("labels", steps, objective.click_loss, objective.score, clicked_only=True)]
 
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
         """All candidates with their gains."""

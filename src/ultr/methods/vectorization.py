@@ -239,7 +239,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         if self.schedule == "joint":
             warm_up = min(WARM_UP, steps // 2)
             return (
-                Stage("warm-up", warm_up, objective.click_loss, score_on_mean, select=False),
+                Stage("warm-up", warm_up, objective.click_loss, score_on_mean, clicked_only=True, select=False),
                 Stage(
                     "clicks and base",
                     steps - warm_up,
@@ -255,7 +255,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             )
         base_steps = self.base_steps or -(-steps // 3)
         return (
-            Stage("clicks", steps, objective.click_loss, score_on_mean, bias=observation),
+            Stage("clicks", steps, objective.click_loss, score_on_mean, bias=observation, clicked_only=True),
             Stage(
                 "base",
                 base_steps,
@@ -288,6 +288,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 ranks_with=VECTORS,
                 moves=VECTORS,
                 bias=(objective.observation,),
+                clicked_only=True,
                 training=training,
             ),
             Stage(
@@ -296,6 +297,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 objective.soft_loss if objective.predicts_clicks else objective.lambdarank_loss,
                 objective.score,
                 uses=objective.clicks_with,
+                clicked_only=True,
                 held_out=objective.click_loss if objective.predicts_clicks else None,
                 begin=lambda _: objective.set_centre(seen, shares),
             ),

@@ -35,7 +35,9 @@ from ultr.methods.registry import load
 from ultr.relevance import MLP, Inputs, Preprocessing, Relevance
 from ultr.simulation.log import simulate
 from ultr.train.checkpoint import Checkpoint
-from ultr.train.lists import Batch
+from ultr.train.lists import Batch, TrainingLists
+from ultr.train.ranking_model import RankingModel
+from ultr.train.stage import Stage
 
 Data = ClickLog | JudgedLists
 DataT = TypeVar("DataT", bound=ClickLog | JudgedLists)
@@ -172,18 +174,13 @@ class MethodContract:
 
     def test_shares_of_a_batch_add_up_to_the_whole(self, method: type[Estimator]) -> None:
         """Gradients and sums of two processes are those of one, noise included."""
-        estimator, data = self.make(method), self.data(method)
-        lists = estimator.lists_of(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
-        factors = [factor for factor in factors_of(data) if estimator.learns(factor)]
-        model = estimator.build(len(data.feature_names), factors, seed=0)
-        if not list(model.by_name["relevance"].parameters()):
-            pytest.skip("losses are functions of r, whatever gives it; a network has a gradient to look at")
+        model, lists, stages = _beginning(self.make(method), self.data(method))
         drawn = np.arange(20)
 
         def batch(share: Integers, noise: int) -> Batch:
             return lists.batch(drawn, share=share, noise=noise, random=lambda _: np.random.default_rng(5))
 
-        for stage in estimator.all_stages(model.objective, lists, 10):
+        for stage in stages:
             if stage.begin is not None:
                 stage.begin(model.by_name)
             found = []
@@ -198,6 +195,22 @@ class MethodContract:
                 gradients = [weights.grad.clone() for weights in model.parameters() if weights.grad is not None]
                 found.append([*(sum(each) for each in zip(*outcomes, strict=True)), *gradients])
             torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-4)
+
+    def test_lists_that_a_stage_leaves_out_have_neither_loss_nor_gradient(self, method: type[Estimator]) -> None:
+        """What `clicked_only` says is true."""
+        model, lists, stages = _beginning(self.make(method), self.data(method))
+        if not any(stage.clicked_only for stage in stages):
+            pytest.skip("it learns from all lists")
+        for stage in stages:
+            if stage.begin is not None:
+                stage.begin(model.by_name)
+            if stage.clicked_only:
+                batch = lists.batch(np.arange(20), noise=stage.noise, random=lambda _: np.random.default_rng(5))
+                model.zero_grad()
+                losses, _ = model.losses(stage, replace(batch, clicks=torch.zeros_like(batch.clicks)))
+                losses.sum().backward()  # type: ignore[no-untyped-call]
+                assert not losses.any()
+                assert not any(weights.grad.any() for weights in model.parameters() if weights.grad is not None)
 
     def test_separate_sessions_train_like_the_collapsed_log(self, method: type[Estimator]) -> None:
         """Rows of one impression each have the gradient of the row that they collapse to."""
@@ -217,13 +230,8 @@ class MethodContract:
 
     def test_masked_documents_change_nothing(self, method: type[Estimator]) -> None:
         """Padding has neither loss nor gradient."""
-        estimator, data = self.make(method), self.data(method)
-        lists = estimator.lists_of(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
-        factors = [factor for factor in factors_of(data) if estimator.learns(factor)]
-        model = estimator.build(len(data.feature_names), factors, seed=0)
-        if not list(model.by_name["relevance"].parameters()):
-            pytest.skip("losses are functions of r, whatever gives it; a network has a gradient to look at")
-        for stage in estimator.all_stages(model.objective, lists, 10):
+        model, lists, stages = _beginning(self.make(method), self.data(method))
+        for stage in stages:
             narrow = lists.batch(np.arange(20), noise=stage.noise, random=lambda _: np.random.default_rng(5))
             wide = replace(
                 narrow,
@@ -411,11 +419,25 @@ class MethodContract:
                 method(**options).fit(self.data(method))
 
 
+def _untrained(estimator: Estimator, data: Data) -> tuple[RankingModel, TrainingLists, Sequence[Stage]]:
+    """The model before its first step, the lists of the data, and the stages."""
+    lists = estimator.lists_of(data, Inputs(data.features, Preprocessing(FeatureScaling.fit(data.features))))
+    factors = [factor for factor in factors_of(data) if estimator.learns(factor)]
+    model = estimator.build(len(data.feature_names), factors, seed=0)
+    return model, lists, estimator.all_stages(model.objective, lists, 10)
+
+
+def _beginning(estimator: Estimator, data: Data) -> tuple[RankingModel, TrainingLists, Sequence[Stage]]:
+    """The same of a method whose losses have a gradient in parameters; others are skipped."""
+    model, lists, stages = _untrained(estimator, data)
+    if not list(model.by_name["relevance"].parameters()):
+        pytest.skip("losses are functions of r, whatever gives it; a network has a gradient to look at")
+    return model, lists, stages
+
+
 def _draws(estimator: Estimator, log: ClickLog) -> bool:
     """True if a stage asks for random numbers, or if there is none because a library trains on drawn sessions."""
-    lists = estimator.lists_of(log, Inputs(log.features, Preprocessing(FeatureScaling.fit(log.features))))
-    factors = [factor for factor in factors_of(log) if estimator.learns(factor)]
-    stages = estimator.all_stages(estimator.objective(factors), lists, 10)
+    _, _, stages = _untrained(estimator, log)
     return not stages or any(stage.noise for stage in stages)
 
 

@@ -36,6 +36,8 @@ class FullSteps(Steps):
         mine = np.zeros(lists.lists, dtype=bool)
         mine[self.group.share(lists.lists)] = True
         mine &= impressions > 0
+        if self.stage.clicked_only:
+            mine &= lists.clicked
         own = (chunk[mine[chunk]] for chunk in chunks(lists.offsets, most=AT_ONCE))
         self._blocks = [
             (each, replace(lists.batch(each), weights=torch.from_numpy(weights[each]).float()))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ultr.arrays import Doubles, Floats, Integers
+from ultr.arrays import Doubles, Floats, Integers, Mask
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -56,6 +56,25 @@ class Batch:
             name: value.to(device) if isinstance(value, Tensor) else value for name, value in vars(self).items()
         }
         return Batch(**moved)
+
+    def clicked(self) -> Batch:
+        """The same batch without the lists that have no click."""
+        lists = (self.clicks * self.mask).any(dim=-1)
+        documents = lists[:, None].expand(self.mask.shape)[self.mask]
+
+        def of(values: Tensor | None, kept: Tensor) -> Tensor | None:
+            return None if values is None else values[kept]
+
+        return Batch(
+            documents=Documents(self.documents.inputs, self.documents.rows[documents]),
+            factors=self.factors[documents],
+            clicks=self.clicks[lists],
+            mask=self.mask[lists],
+            values=of(self.values, lists),
+            pairs=of(self.pairs, lists),
+            noise=of(self.noise, documents),
+            weights=of(self.weights, lists),
+        )
 
     def pad(self, values: Tensor) -> Tensor:
         """[documents, ...] -> [lists, width, ...], zero where there is no document."""
@@ -158,6 +177,15 @@ class TrainingLists:
     def lists(self) -> int:
         """The number of lists."""
         return len(self.offsets) - 1
+
+    @property
+    def clicked(self) -> Mask:
+        """True for the lists that have a click, [lists]."""
+        found = np.zeros(self.lists, dtype=bool)
+        for part in ragged.slices(len(self.documents)):
+            places = np.flatnonzero(self.clicks[part]) + part.start
+            found[np.searchsorted(self.offsets, places, side="right") - 1] = True
+        return found
 
     def steps_per_epoch(self, batch_size: int | None) -> float:
         """Batches that have as many documents as there are in all; one that is shown in many lists counts once."""

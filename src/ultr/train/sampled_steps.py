@@ -38,6 +38,7 @@ class SampledSteps(Steps):
             noise=self.stage.noise,
             random=lambda purpose: self.random(purpose, step),
         )
+        batch = batch.clicked() if self.stage.clicked_only else batch
         return train_step(
             self.model,
             self.stage,
@@ -46,7 +47,7 @@ class SampledSteps(Steps):
             clip_norm=self.training.clip_norm,
             precision=self.training.precision,
             group=self.group,
-            portion=len(share) / len(drawn),
+            drawn=len(drawn),
         )
 
 
@@ -59,19 +60,19 @@ def train_step(
     clip_norm: float,
     precision: str = "float32",
     group: ProcessGroup = ALONE,
-    portion: float = 1.0,
+    drawn: int | None = None,
 ) -> float:
     """Move the weights by one batch and give its mean loss; a `FloatingPointError` leaves them where they were.
 
-    The batch is this `portion` of the lists that all processes drew. Gradients, and the sums for a closed form, are
-    summed over the processes.
+    The batch is a share of the lists that all processes have `drawn`, by default all of them; the lists of the batch
+    are summed, and divided by that number. Gradients, and the sums for a closed form, are summed over the processes.
     """
     parameters = [parameter for part in optimizer.param_groups for parameter in part["params"]]
     device = parameters[0].device if parameters else torch.device("cpu")
     batch = batch.to(device)
     with torch.autocast(device.type, PRECISIONS[precision], enabled=precision != "float32"):
         losses, sums = model.losses(stage, batch)
-    loss = losses.mean() * portion
+    loss = losses.sum() / (len(losses) if drawn is None else drawn)
     objective = loss if stage.penalty is None else loss + stage.penalty(model.by_name) / group.size
     optimizer.zero_grad()
     objective.backward()  # type: ignore[no-untyped-call]

@@ -43,6 +43,8 @@ class Stage:
     """Bias parameters that this stage trains; the others keep still."""
     part: Mask | None = None
     """[lists], True for the lists that this stage trains on; None: all."""
+    clicked_only: bool = False
+    """True: a list without a click adds nothing to `loss`, so that steps leave it out."""
     noise: int = 0
     """Random numbers per document that `loss` finds in `batch.noise`.
 
