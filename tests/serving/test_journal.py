@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ultr.serving.exploration import Exploration
 from ultr.serving.hourly_files import HourlyFiles
 from ultr.serving.journal import Entry, Journal
 from ultr.serving.recent_queries import LATE, RecentQueries
-from ultr.serving.shown import Action
+from ultr.serving.shown import Action, ShownList
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -38,6 +39,25 @@ def test_a_disk_that_hangs_holds_up_nobody_and_what_does_not_fit_is_told(
     (file,) = tmp_path.glob("ubi_events-*")
     assert len(file.read_text().splitlines()) == len(accepted)
     assert not journal.put(entries[0]), "nothing is taken after the end"
+
+
+def test_a_list_is_in_the_file_of_its_own_hour_however_late_it_is_written(tmp_path: Path) -> None:
+    journal = Journal(HourlyFiles(tmp_path, most_bytes=10**6), lambda *_: None)
+    midnight, second = datetime(2026, 5, 2, tzinfo=UTC), timedelta(seconds=1)
+    before, after = (_shown(name, at) for name, at in (("before", midnight - second), ("after", midnight + second)))
+    for entry in (before, Action("before", "d", "click", midnight - second, 0), after):
+        assert journal.put(entry)
+    assert journal.close()
+    found = {path.name.split("-", 1)[1][:13]: path.read_text() for path in tmp_path.glob("ubi_queries-*")}
+    assert found.keys() == {"2026-05-01T23", "2026-05-02T00"}
+    assert '"before"' in found["2026-05-01T23"]
+    assert '"after"' in found["2026-05-02T00"]
+    (events,) = (path.read_text().splitlines() for path in tmp_path.glob("ubi_events-2026-05-01T23-*"))
+    assert len(events) == 2, "an impression and the click that came with it"
+
+
+def _shown(name: str, at: datetime) -> ShownList:
+    return ShownList(name, "shoes", at, "model", Exploration(), 1, ("d",), (1.0,), (0,))
 
 
 def test_the_oldest_queries_are_forgotten() -> None:

@@ -56,7 +56,7 @@ class HourlyFiles:
 
     def write(self, queries: bytes, events: bytes, *, now: datetime) -> None:
         """Add lines to both tables, or to none of them: an `OSError`, such as of a full disk, leaves no piece."""
-        hour = _hour(now)
+        hour = hour_of(now)
         size = len(queries) + len(events)
         held = sum(self._sizes.values())
         if self._drafts and (not self._key.startswith(hour) or held + size > self.most_bytes // _PIECES):
@@ -76,7 +76,7 @@ class HourlyFiles:
 
     def finish(self, *, unless_hour: datetime | None = None) -> None:
         """Give the files their names, unless their hour is this one."""
-        if unless_hour is not None and self._key.startswith(_hour(unless_hour)):
+        if unless_hour is not None and self._key.startswith(hour_of(unless_hour)):
             return
         drafts, self._drafts = self._drafts, {}
         for draft in drafts.values():
@@ -154,8 +154,9 @@ class HourlyFiles:
                 os.close(draft.descriptor)
 
 
-def _hour(now: datetime) -> str:
-    return f"{now.astimezone(UTC):%Y-%m-%dT%H}"
+def hour_of(time: datetime) -> str:
+    """The hour of a time in UTC, as files are named by it."""
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H}"
 
 
 def _open(path: Path, *, new: bool = True) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
-from ultr.serving.hourly_files import HourlyFiles
+from ultr.serving.hourly_files import HourlyFiles, hour_of
 from ultr.serving.shown import Action, ShownList
 
 FLUSH_SECONDS = 1.0
@@ -66,15 +66,15 @@ class Journal:
             with self._lock:
                 closed = self._closed
                 entries, self._waiting, self._weight = self._waiting, [], 0
-            for chunk in _chunks(entries):
-                self._write(chunk)
+            for at, chunk in _chunks(entries, now=datetime.now(UTC)):
+                self._write(chunk, at)
             self._finish(closed=closed)
 
-    def _write(self, chunk: Sequence[tuple[Entry, bytes, bytes]]) -> None:
+    def _write(self, chunk: Sequence[tuple[Entry, bytes, bytes]], at: datetime) -> None:
         queries = b"".join(query for _, query, _ in chunk)
         events = b"".join(lines for _, _, lines in chunk)
         try:
-            self._files.write(queries, events, now=datetime.now(UTC))
+            self._files.write(queries, events, now=at)
         except OSError:
             result = "disk"
         else:
@@ -97,19 +97,26 @@ def _weight(entry: Entry) -> int:
     return 1 + len(entry.documents) if isinstance(entry, ShownList) else 1
 
 
-def _chunks(entries: Sequence[Entry]) -> Iterator[list[tuple[Entry, bytes, bytes]]]:
-    """Entries with their lines of queries and of events, in pieces of about a megabyte."""
+def _chunks(entries: Sequence[Entry], *, now: datetime) -> Iterator[tuple[datetime, list[tuple[Entry, bytes, bytes]]]]:
+    """Entries with their lines of queries and of events, in pieces of about a megabyte, and the time of each piece.
+
+    Its lists are of one hour, so that a list is in the file of its own day, however late it is written.
+    """
     chunk: list[tuple[Entry, bytes, bytes]] = []
-    size = 0
+    size, at = 0, next((entry.at for entry in entries if isinstance(entry, ShownList)), now)
     for entry in entries:
         if isinstance(entry, ShownList):
+            if chunk and hour_of(entry.at) != hour_of(at):
+                yield at, chunk
+                chunk, size = [], 0
+            at = entry.at
             query, events = entry.query_line(), b"".join(entry.event_lines())
         else:
             query, events = b"", entry.event_line()
         chunk.append((entry, query, events))
         size += len(query) + len(events)
         if size >= _CHUNK_BYTES:
-            yield chunk
+            yield at, chunk
             chunk, size = [], 0
     if chunk:
-        yield chunk
+        yield at, chunk
