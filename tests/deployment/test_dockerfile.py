@@ -81,7 +81,7 @@ def _line_of_the_page(name: str, root: Path, port: int) -> str:
 
 
 def test_the_page_on_deployment_closes_what_can_be_closed() -> None:
-    words = shlex.split(_line_of_the_page("image", Path("/somewhere"), 1))
+    words = shlex.split(_line_of_the_page("image", Path("/somewhere"), 1).replace("\\\n", ""))
     assert {"--read-only", "--tmpfs", "--memory", "--cap-drop"} <= set(words)
     assert "/somewhere/model:/model:ro" in words
     assert "/somewhere/run/secrets/token:/run/secrets/token:ro" in words

@@ -4,49 +4,30 @@ Ties between scores count against the ranker, and a query without a relevant doc
 `ultr.metrics.ranking` says why.
 """
 
-from ultr.metrics.agreement import kendall_tau, same_top
-from ultr.metrics.click_fit import list_log_likelihood, list_log_likelihoods, log_likelihoods
-from ultr.metrics.exposure import ExposureShift, exposure_shift
-from ultr.metrics.held_out_choice import Lead, paired_lead, smallest_not_beaten
-from ultr.metrics.intervals import Interval, PairedTest, bootstrap_interval, bootstrap_ratio, paired_test
-from ultr.metrics.measures import METRICS, Measure, mean
-from ultr.metrics.ranked_lists import RankedLists, rank_lists
-from ultr.metrics.ranking import (
-    average_precision,
-    average_relevance_position,
-    expected_reciprocal_rank,
-    lower_is_better,
-    ndcg,
-    precision,
-    reciprocal_rank,
-)
-
-__all__ = [
-    "METRICS",
-    "ExposureShift",
-    "Interval",
-    "Lead",
-    "Measure",
-    "PairedTest",
-    "RankedLists",
-    "average_precision",
-    "average_relevance_position",
-    "bootstrap_interval",
-    "bootstrap_ratio",
-    "expected_reciprocal_rank",
-    "exposure_shift",
-    "kendall_tau",
-    "list_log_likelihood",
-    "list_log_likelihoods",
-    "log_likelihoods",
-    "lower_is_better",
-    "mean",
-    "ndcg",
-    "paired_lead",
-    "paired_test",
-    "precision",
-    "rank_lists",
-    "reciprocal_rank",
-    "same_top",
-    "smallest_not_beaten",
-]
+from ultr.metrics.agreement import kendall_tau as kendall_tau
+from ultr.metrics.agreement import same_top as same_top
+from ultr.metrics.click_fit import list_log_likelihood as list_log_likelihood
+from ultr.metrics.click_fit import list_log_likelihoods as list_log_likelihoods
+from ultr.metrics.click_fit import log_likelihoods as log_likelihoods
+from ultr.metrics.exposure import ExposureShift as ExposureShift
+from ultr.metrics.exposure import exposure_shift as exposure_shift
+from ultr.metrics.held_out_choice import Lead as Lead
+from ultr.metrics.held_out_choice import paired_lead as paired_lead
+from ultr.metrics.held_out_choice import smallest_not_beaten as smallest_not_beaten
+from ultr.metrics.intervals import Interval as Interval
+from ultr.metrics.intervals import PairedTest as PairedTest
+from ultr.metrics.intervals import bootstrap_interval as bootstrap_interval
+from ultr.metrics.intervals import bootstrap_ratio as bootstrap_ratio
+from ultr.metrics.intervals import paired_test as paired_test
+from ultr.metrics.measures import METRICS as METRICS
+from ultr.metrics.measures import Measure as Measure
+from ultr.metrics.measures import mean as mean
+from ultr.metrics.ranked_lists import RankedLists as RankedLists
+from ultr.metrics.ranked_lists import rank_lists as rank_lists
+from ultr.metrics.ranking import average_precision as average_precision
+from ultr.metrics.ranking import average_relevance_position as average_relevance_position
+from ultr.metrics.ranking import expected_reciprocal_rank as expected_reciprocal_rank
+from ultr.metrics.ranking import lower_is_better as lower_is_better
+from ultr.metrics.ranking import ndcg as ndcg
+from ultr.metrics.ranking import precision as precision
+from ultr.metrics.ranking import reciprocal_rank as reciprocal_rank

@@ -1,22 +1,13 @@
 """The loop that keeps a served ranker up to date: a day of clicks, a new ranker, a gate, a ledger."""
 
-from ultr.updating.actions import begin, roll_back, update
-from ultr.updating.gate import Decision, PromotionGate
-from ultr.updating.judgement import Judgement, judge
-from ultr.updating.ledger import Ledger, LedgerEntry
-from ultr.updating.run_folder import RunFolder
-from ultr.updating.settings import UpdateSettings
-
-__all__ = [
-    "Decision",
-    "Judgement",
-    "Ledger",
-    "LedgerEntry",
-    "PromotionGate",
-    "RunFolder",
-    "UpdateSettings",
-    "begin",
-    "judge",
-    "roll_back",
-    "update",
-]
+from ultr.updating.actions import begin as begin
+from ultr.updating.actions import roll_back as roll_back
+from ultr.updating.actions import update as update
+from ultr.updating.gate import Decision as Decision
+from ultr.updating.gate import PromotionGate as PromotionGate
+from ultr.updating.judgement import Judgement as Judgement
+from ultr.updating.judgement import judge as judge
+from ultr.updating.ledger import Ledger as Ledger
+from ultr.updating.ledger import LedgerEntry as LedgerEntry
+from ultr.updating.run_folder import RunFolder as RunFolder
+from ultr.updating.settings import UpdateSettings as UpdateSettings
