@@ -82,7 +82,7 @@ def check_new_folder(path: str | Path, *, overwrite: bool = False) -> None:
 
 def _is_ours(folder: Path) -> bool:
     try:
-        content = json.loads((folder / "manifest.json").read_text())
+        content = json.loads((folder / "manifest.json").read_text("utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and str(content.get("format")).startswith("ultr ")
@@ -136,7 +136,7 @@ def check_new_file(path: str | Path, *, overwrite: bool = False) -> None:
 def write_json(path: str | Path, content: Any, *, sealed: bool = False) -> None:
     """Write `content` as JSON, whole or not at all; a sealed file gets a digest of itself that `read_json` checks."""
     with new_file(path) as draft:
-        draft.write_text(as_json(content | {DIGEST: _digest(content)} if sealed else content) + "\n")
+        draft.write_text(as_json(content | {DIGEST: _digest(content)} if sealed else content) + "\n", "utf-8")
 
 
 def as_json(content: Any) -> str:

@@ -160,6 +160,21 @@ def test_the_command_says_who_won_and_stops_looking_at_nothing_else(tmp_path: Pa
     assert (content["lists_needed"], content["old"], content["new"]) == (None, OLD, NEW)
 
 
+@pytest.mark.parametrize(
+    ("per_client", "action", "won", "needed"),
+    [
+        (False, "click", "Of clicks that give credit, new won +0.0100 per list more", "such clicks, make"),
+        (True, "click", "Of clicks that give credit, new won +0.0100 per client more", "such clicks, make"),
+        (False, "purchase", "Of purchase events that give credit, new won", "such purchase events, make"),
+    ],
+)
+def test_remarks_name_what_is_counted(per_client: bool, action: str, won: str, needed: str) -> None:
+    lists = lists_of({(0, 0): 800, (0, 1): 55, (1, 0): 45, (1, 1): 100})
+    said = compare_interleaved(lists).section(lists, action=action, per_client=per_client).advice
+    assert won in said
+    assert needed in said
+
+
 def test_the_command_says_how_many_more_are_needed(tmp_path: Path) -> None:
     write(tmp_path / "shown", wins(45, 55, 100))
     said = ultr("compare", "--interleaved", str(tmp_path / "shown")).stdout

@@ -85,7 +85,7 @@ def rank(
         (output.echo if sys.stdout.isatty() else typer.echo)(text)
     else:
         with new_file(out) as draft:
-            draft.write_text(text + "\n")
+            draft.write_text(text + "\n", "utf-8")
 
 
 def _with_head(head: Path, scores: Floats | Doubles, judged: JudgedLists, documents: Strings | None) -> Doubles:

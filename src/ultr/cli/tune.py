@@ -31,7 +31,7 @@ def tune(
         str | None, typer.Option(help="The relevance model whose options are searched: `mlp` or `trees`.")
     ] = None,
     hold_out: Annotated[
-        str, typer.Option(help="What a tenth of is held out to choose by: query, page, or time (the last).")
+        str, typer.Option(help="What a tenth of is held out to choose by: query, page, time (the last) or hash.")
     ] = "query",
     seed: options.Seed = 0,
     settings: options.Set = None,

@@ -89,7 +89,7 @@ def _digest(path: Path, cache: Path) -> str | None:
     try:
         state = _state(place)
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-            content = json.loads(memo.read_text())
+            content = json.loads(memo.read_text("utf-8"))
             if content["state"] == state:
                 return str(content["digest"])
         asked = time.time_ns()

@@ -135,7 +135,7 @@ class Valuation:
         return self.weighting == SELF_NORMALISED
 
     def rank_weights(self) -> Doubles:
-        """U(k) of the ranks that count, from the first."""
+        """u(k) of the ranks that count, from the first."""
         theta = np.asarray(self.propensities, dtype=np.float64)
         cutoff = len(theta) if self.cutoff is None else self.cutoff
         weights: Doubles = theta[:cutoff] if self.utility == "clicks" else 1 / np.log2(np.arange(cutoff) + 2)

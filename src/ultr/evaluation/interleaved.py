@@ -62,12 +62,12 @@ class InterleavedComparison:
     def _remarks(
         self, found: InterleavedLists, others: Sequence[InterleavedLists], *, action: str, unit: str
     ) -> Iterator[str]:
+        what = f"{action} events" if action != "click" else "clicks"
         if self.difference is not None:
             low, high = self.difference.low, self.difference.high
             ends = "" if math.isnan(low) else f" ({low:+.4f} to {high:+.4f})"
-            what = f"{action} events" if action != "click" else "clicks"
             yield (
-                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per list more than old{ends}: "
+                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per {unit.removesuffix('s')} more than old{ends}: "
                 f"{self.clicks:,} on {self.lists:,} {unit}."
             )
             yield "95 % intervals, which hold at all looks together: look as often as you like, stop at a winner."
@@ -76,7 +76,7 @@ class InterleavedComparison:
         elif self.lists_needed is not None:
             yield (
                 f"If this goes on, about {self.lists_needed:,.0f} more interleaved {unit}, "
-                f"with {self.clicks_needed:,.0f} such clicks, make a winner."
+                f"with {self.clicks_needed:,.0f} such {what}, make a winner."
             )
         yield f"old is the model {found.old}, new is {found.new}."
         if found.young:

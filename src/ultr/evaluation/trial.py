@@ -63,7 +63,7 @@ class Certainty:
 
     @property
     def interval_name(self) -> str:
-        """A name for the intervals, such as `95 % interval for 10 looks`."""
+        """A name for the intervals, such as `95% interval for 10 looks`."""
         return f"{self.level:.0%} interval" + (f" for {self.looks} looks" if self.looks > 1 else "")
 
     def widened(self, interval: Interval) -> Interval:

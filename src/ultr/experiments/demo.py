@@ -104,7 +104,7 @@ def run(
         result = DemoResult(evaluations, seconds)
         write_json(draft / "manifest.json", {"format": FORMAT, "seed": seed})
         write_json(draft / "results.json", result.as_json())
-        (draft / "results.md").write_text(Table("", result.rows()).as_markdown())
+        (draft / "results.md").write_text(Table("", result.rows()).as_markdown(), "utf-8")
         intervals = {name: astuple(each.interval(MAIN)) for name, each in evaluations.items()}
         observation = plane.observation_embeddings()["position"].astype(np.float64)
         figures.demo(intervals, observation, measure=MAIN).save(draft, "demo", title=False)

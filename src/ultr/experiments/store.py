@@ -26,7 +26,7 @@ from ultr.version import __version__
 FORMAT = "ultr run 1"
 _DECIDING = (
     *("arrays.py", "seeding.py", "data", "datasets", "clicks", "metrics", "losses", "relevance", "simulation"),
-    *("bias", "train", "methods", "evaluation", "experiments/run.py"),
+    *("scoring", "bias", "train", "methods", "evaluation", "experiments/run.py"),
 )
 """The parts of the package that decide what a run gives; tables and commands may change without running it again."""
 

@@ -90,7 +90,7 @@ def export_forest(
     if beside is not None:
         write_json(beside, _codes(ranker, names))
     with new_file(path, overwrite=overwrite) as draft:
-        draft.write_text(content)
+        draft.write_text(content, "utf-8")
     return ForestExport(
         target=to,
         trees=len(forest),

@@ -29,7 +29,7 @@ class Origin(BaseModel):
     validation: str = "none"
     """What chose the weights: clicks, none, or labels as `--validate` has them."""
     hold_out: str | None = None
-    """What was held out to choose by clicks: query, page or time."""
+    """What was held out to choose by clicks: query, page, time or hash."""
     fold: int = 1
     seed: int = 0
 

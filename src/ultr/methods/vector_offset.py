@@ -112,7 +112,7 @@ class OffsetObjective(ScalarObjective):
         return (r * vector).sum(dim=-1)
 
     def base_vectors(self, r: Tensor, mask: Tensor) -> Tensor:
-        """B for every list, [lists, dimension]."""
+        """The mean observation b for every list, [lists, dimension]."""
         return self.centre.expand(len(mask), -1)
 
     @torch.no_grad()

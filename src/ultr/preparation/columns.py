@@ -177,12 +177,12 @@ def read_columns(name: str | Path) -> Columns:
             impression=("impression",), query="query", document="document", position="position", click="click"
         )
     if str(name) in READY_MADE:
-        return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text(), name)
+        return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text("utf-8"), name)
     path = Path(name)
     if path.suffix != ".toml":
         checks.one_of("columns must be a TOML file or", str(name), READY_MADE)
     try:
-        return _parsed(path.read_text(), path)
+        return _parsed(path.read_text("utf-8"), path)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}; give a TOML file with the names of columns") from error
     except UnicodeDecodeError as error:
