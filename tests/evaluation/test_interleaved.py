@@ -161,16 +161,16 @@ def test_the_command_says_who_won_and_stops_looking_at_nothing_else(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("per_client", "action", "won", "needed"),
+    ("unit", "action", "won", "needed"),
     [
-        (False, "click", "Of clicks that give credit, new won +0.0100 per list more", "such clicks, make"),
-        (True, "click", "Of clicks that give credit, new won +0.0100 per client more", "such clicks, make"),
-        (False, "purchase", "Of purchase events that give credit, new won", "such purchase events, make"),
+        ("list", "click", "Of clicks that give credit, new won +0.0100 per list more", "such clicks, make"),
+        ("client", "click", "Of clicks that give credit, new won +0.0100 per client more", "such clicks, make"),
+        ("list", "purchase", "Of purchase events that give credit, new won", "such purchase events, make"),
     ],
 )
-def test_remarks_name_what_is_counted(per_client: bool, action: str, won: str, needed: str) -> None:
+def test_remarks_name_what_is_counted(unit: str, action: str, won: str, needed: str) -> None:
     lists = lists_of({(0, 0): 800, (0, 1): 55, (1, 0): 45, (1, 1): 100})
-    said = compare_interleaved(lists).section(lists, action=action, per_client=per_client).advice
+    said = compare_interleaved(lists).section(lists, action=action, per_client=unit == "client").advice
     assert won in said
     assert needed in said
 

@@ -1,4 +1,4 @@
-"""Parts of a click log held out: whole queries, at random or by a digest of their ids, single pages, or the last of its time."""
+"""Parts of a click log held out: queries, at random or by a digest of their ids, pages, or the last of its time."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class InterleavedComparison:
             low, high = self.difference.low, self.difference.high
             ends = "" if math.isnan(low) else f" ({low:+.4f} to {high:+.4f})"
             yield (
-                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per {unit.removesuffix('s')} more than old{ends}: "
-                f"{self.clicks:,} on {self.lists:,} {unit}."
+                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per {unit.removesuffix('s')} "
+                f"more than old{ends}: {self.clicks:,} on {self.lists:,} {unit}."
             )
             yield "95 % intervals, which hold at all looks together: look as often as you like, stop at a winner."
         if self.lists_needed == math.inf:
