@@ -246,16 +246,18 @@ def command(options: argparse.Namespace, found: Sequence[Found]) -> str:
     """The command that finds the same in one process, and the worlds that it finds more."""
     numbers = {each.world.number for each in found}
     words = ["python", "-m", "benchmarks.never_worse", "--worlds", str(max(numbers) + 1)]
+    words += ["--first", str(min(numbers))] if min(numbers) else []
     words += ["--data", "FOLDER"] if any(each.world.data.startswith("mq") for each in found) else []
     words += ["--relevance", options.relevance] if options.relevance != "mlp" else []
     words += ["--methods", *options.methods] if tuple(options.methods) != METHODS else []
-    missing = ", ".join(str(number) for number in range(max(numbers)) if number not in numbers)
+    missing = ", ".join(str(number) for number in range(min(numbers), max(numbers)) if number not in numbers)
     return shlex.join(words) + (f" without worlds {missing}" if missing else "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=60)
+    parser.add_argument("--first", type=int, default=0, help="number of the first world, to leave out those before")
     parser.add_argument("--data", type=Path, help="folder that has mq2007 and mq2008")
     parser.add_argument("--relevance", choices=("mlp", "trees"), default="mlp")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="click is always among them")
@@ -277,7 +279,7 @@ def main() -> None:
     else:
         names = [f"letor-like {size}" for size in QUERIES] + (["mq2007", "mq2008"] if options.data else [])
         part, parts = map(int, options.part.split("/"))
-        for world in drawn(options.worlds, names)[part::parts]:
+        for world in drawn(options.worlds, names)[options.first :][part::parts]:
             new = measure(world, options.data, options.relevance, ("click", *options.methods))
             print(line(new), flush=True)
             found += new

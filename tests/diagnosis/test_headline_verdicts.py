@@ -174,14 +174,14 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
             diagnosis(few_clicks=True),
             (
                 TRAIN.replace(" --log", " --set hidden=64,32 --log"),
-                TREES.replace(" trees --log", " trees --set vector_hidden=64,32 --log"),
+                TREES,
                 COMPARE.replace("propensity --log", "propensity --set hidden=64,32 --log"),
             ),
         ),
         (
             diagnosis(few_clicks=True, told=False, gaps=1),
             (
-                "train: ultr train --dimension 3 --relevance trees --set vector_hidden=64,32 --log 'my log' --out "
+                "train: ultr train --dimension 3 --relevance trees --log 'my log' --out "
                 "model (trees take the missing values of a feature as they are)",
                 f"keep: ultr train click --relevance trees --log 'my log' --out raw; {LET_USERS}",
             ),

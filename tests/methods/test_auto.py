@@ -134,10 +134,12 @@ def test_the_forest_for_engines_is_the_sum_of_all_trees_with_their_weights() -> 
     np.testing.assert_allclose(forest.predict(data.test.features, 1)[:, 0], expected, atol=1e-5)
 
 
-def test_one_number_tells_how_much_is_kept() -> None:
-    ranker = Auto(relevance=NETWORK).fit(_log()).ranker_
+@pytest.mark.parametrize("relevance", [NETWORK, Trees(rounds=8)], ids=["network", "trees"])
+def test_one_number_tells_how_much_is_kept(relevance: MLP | Trees) -> None:
+    ranker = Auto(relevance=relevance, vector_hidden=(8,), vector_steps=40).fit(_log()).ranker_
     agreement, kept = ranker.choices["agreement"], ranker.choices["kept"]
-    assert kept == pytest.approx(2 * max(agreement, 0) / (1 + max(agreement, 0)))
+    assert agreement > 0
+    assert kept == pytest.approx((2 * agreement / (1 + agreement)) ** 2)
 
 
 @pytest.mark.parametrize("relevance", [NETWORK, Trees(rounds=2)], ids=["network", "trees"])

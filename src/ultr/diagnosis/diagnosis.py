@@ -121,25 +121,25 @@ class Diagnosis:
     @property
     def _keep(self) -> str:
         """The command for a ranker by raw clicks."""
-        kind = " --relevance trees" if self.volume.features_with_gaps else self._small("hidden")
+        kind = " --relevance trees" if self.volume.features_with_gaps else self._small
         return f"keep: ultr train click{kind} --log {quote(self.source)} --out raw"
 
-    def _small(self, option: str) -> str:
+    @property
+    def _small(self) -> str:
         """The option for a small network where clicks are few."""
-        return f" --set {option}={SMALL}" if self.volume.few_clicks else ""
+        return f" --set hidden={SMALL}" if self.volume.few_clicks else ""
 
     def _commands(self) -> list[str]:
         """What to train, with a network or with trees, and what to compare it with."""
         log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
-        small = self._small("hidden")
-        trees = f"{train} --relevance trees{self._small('vector_hidden')} --log {log} --out"
+        trees = f"{train} --relevance trees --log {log} --out"
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
             commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]
         else:
             commands = [
-                f"train: {train}{small} --log {log} --out model",
+                f"train: {train}{self._small} --log {log} --out model",
                 f"trees: {trees} forest, if the engine takes trees or a feature is a category; "
                 f"ultr compare model forest --log {log}",
             ]
@@ -152,7 +152,7 @@ class Diagnosis:
             commands.append(f"{self._keep}; {why}")
         elif self.dimension.scalar.answer != "no" and not self._differing:
             commands.append(
-                f"compare: ultr train inverse-propensity{small} --log {log} --out other; "
+                f"compare: ultr train inverse-propensity{self._small} --log {log} --out other; "
                 f"ultr compare other model --log {log}"
             )
         return commands

@@ -22,7 +22,6 @@ from ultr.methods.factors import Factor
 from ultr.methods.ranker import Ranker
 from ultr.methods.shrinkage import NOTHING_KEPT, Shrinkage
 from ultr.methods.vectorization import Vectorization
-from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.seeding import generator as random_numbers
@@ -94,11 +93,12 @@ class Auto(Estimator[AutoObjective]):
     than one on raw clicks. So four rankers are fitted: `Vectorization` on all queries and on each half of them, and raw
     clicks. With a the score by raw clicks and v the mean of the debiased ones, each in units of its spread,
 
-        score = beta a + kept (v - beta a),    kept = 2 rho / (1 + rho),
+        score = beta a + kept (v - beta a),    kept = (2 rho / (1 + rho))^2,
 
     where beta is the slope of v on a, and rho that of the two halves in what raw clicks do not say (a partial
     correlation). Noise differs between the halves and truth does not, so this shrinks the correction by the evidence
-    for it: to raw clicks where there is none, and to debiased clicks where there is plenty. Raw clicks are those of
+    for it: to raw clicks where there is none, and to debiased clicks where there is plenty. It is squared because
+    halves also agree on errors that they share. Raw clicks are those of
     both halves, whose noise is thus taken off them: rho is too small rather than too large.
     """
 
@@ -109,7 +109,7 @@ class Auto(Estimator[AutoObjective]):
     """Length d of relevance and observation embeddings of the debiased fits."""
     weight_power: float = 0.5
     """In the debiased fits a click counts (click rate of its position)^-weight_power, with the weight of all kept."""
-    vector_hidden: tuple[int, ...] = MLP.hidden
+    vector_hidden: tuple[int, ...] = Vectorization.vector_hidden
     """With trees, sizes of the hidden layers of the networks that learn the vectors."""
     vector_steps: int | None = None
     """With trees, steps of the networks that learn the vectors; by default their recipe's."""

@@ -31,9 +31,16 @@ class Shrinkage:
         of v is the correction v - beta a. Its reliability follows from the partial correlation rho of the halves
         given a:
 
-            kept = 2 rho / (1 + rho),    score = beta a + kept (v - beta a),
+            score = beta a + kept (v - beta a),    kept = k^2,    k = 2 rho / (1 + rho).
 
-        the best linear prediction of u where the noise of a is independent of the halves'.
+        k is the reliability of the correction, and with kept = k the score would be the best linear prediction of u.
+        But u is not the truth: halves also agree on errors that they share. With T the truth in the correction, C the
+        shared error and E the noise of a half, all as variances, rho = (T + C) / (T + C + E), and the best linear
+        prediction of the truth keeps
+
+            T / (T + C + E / 2) = k^2    if    C = k E / 2,
+
+        if the shared error is about as large as the noise that is left in the mean of two halves.
 
         Raw clicks are fitted on both halves, so that their noise is that of the halves: what a takes off v_1 and v_2
         makes the rest of them disagree. Where that matters, rho and the share that is kept are too small, never too
@@ -41,12 +48,12 @@ class Shrinkage:
 
         >>> halves_agree = np.array([[1, 0, 0, 0], [0, 1, 0.9, 0.9], [0, 0.9, 1, 0.8], [0, 0.9, 0.8, 1]])
         >>> round(Shrinkage.of(halves_agree).kept, 2)
-        0.89
+        0.79
         """
         found = correlations(products)
         with_raw = found[0, 1:]
         agreement = partial_correlation(float(found[2, 3]), float(with_raw[1]), float(with_raw[2]))
-        kept = reliability_of_mean(agreement)
+        kept = reliability_of_mean(agreement) ** 2
         if not kept:
             return replace(NOTHING_KEPT, agreement=agreement)
         beta = max(float(with_raw.mean()), 0.0)

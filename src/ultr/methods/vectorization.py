@@ -80,8 +80,8 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     """Steps of stage 2; by default a third of stage 1's."""
     base_penalty: float = 0.001
     """lambda, the weight of |theta_v|^2."""
-    vector_hidden: tuple[int, ...] = MLP.hidden
-    """With trees, sizes of the hidden layers of the network that learns the vectors."""
+    vector_hidden: tuple[int, ...] = (64, 32)
+    """With trees, sizes of the hidden layers of the network that learns the vectors; larger ones rank no better."""
     vector_steps: int | None = None
     """With trees, steps of the network that learns the vectors; by default its recipe's."""
     soft_targets: float = 0.5
