@@ -78,7 +78,7 @@ def test_worlds_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.M
     moved = [replace(each, world=replace(each.world, number=2 + 2 * each.world.number)) for each in _found()]
     kept.write_text("".join(json.dumps(asdict(each)) + "\n" for each in moved))
     _main(monkeypatch, "--show", kept, "--tables", stored)
-    command = "python -m benchmarks.never_worse --worlds 5 without worlds 0, 1, 3"
+    command = "python -m benchmarks.never_worse --worlds 5 --first 2 without worlds 3"
     assert StoredTables.read(stored).command == command
 
 

@@ -13,7 +13,7 @@ def _shared_error(correction: float, noise: float) -> float:
 
     With S = T + C and k = S / (S + E / 2), this is S^2 - T S - T E / 2 = 0.
     """
-    return (correction + np.sqrt(correction**2 + 2 * correction * noise)) / 2 - correction
+    return (correction + float(np.sqrt(correction**2 + 2 * correction * noise))) / 2 - correction
 
 
 def _products(*, beta: float, correction: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
