@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ultr.drafts import draft_beside
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.files import new_file, new_folder, parse_toml, read_json, write_json
 
@@ -169,6 +170,23 @@ def test_what_a_killed_process_left_is_gone_after_the_next_one(tmp_path: Path, w
         raise RuntimeError
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out-mine", "out"]
     assert (out / "old").read_text() == "x"
+
+
+@pytest.mark.parametrize("renamed", ["before", "after"])
+def test_a_signal_while_a_draft_gets_its_name_leaves_nothing(
+    renamed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def stopped(path: Path, place: Path) -> Path:
+        if renamed == "after":
+            rename(path, place)
+        raise SystemExit(143)
+
+    monkeypatch.setattr(Path, "rename", stopped)
+    with pytest.raises(SystemExit), draft_beside(tmp_path / "log"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_draft_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:

@@ -27,11 +27,13 @@ def draft_beside(target: Path) -> Iterator[Path]:
     _sweep(target)
     # It has no ending before it has a lock, so that nobody sweeps it in between.
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    held = _lock(made)
-    draft = made.rename(f"{made}{_ENDING}")
+    draft, held = Path(f"{made}{_ENDING}"), None
     try:
-        yield draft
+        held = _lock(made)
+        yield made.rename(draft)
     finally:
+        # A signal may come before it has its ending.
+        shutil.rmtree(made, ignore_errors=True)
         _discard(draft, target)
         if held is not None:
             os.close(held)

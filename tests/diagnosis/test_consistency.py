@@ -86,7 +86,7 @@ def test_no_answer_contradicts_another(name: str) -> None:
     if "will hardly pay" in headline:
         assert "helps or harms" not in steps
     if "take a small network" in answer["volume"]:
-        networks = [step for step in found.steps if "ultr train" in step and "click --relevance trees" not in step]
+        networks = [step for step in found.steps if "ultr train" in step and "--relevance trees" not in step]
         assert all("hidden=64,32" in step for step in networks)
     if "estimators agree" in answer["position bias"]:
         enough = "are not relevance times observation" not in answer["scalar"]

@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 import httpx
+import pyarrow
 import pytest
+from pyarrow import parquet
 from tests.cli.console import ultr
 from tests.serving.ranker_file import write_ranker
 from tests.serving.service import running
@@ -41,10 +43,13 @@ def test_the_requests_of_the_page_get_the_answers_of_the_page(tmp_path: Path, mo
         httpx.post(f"{service.url}/rank", json={"queries": [another]}).raise_for_status()
         assert service.stop() == 0
     assert asked == 5
+    documents = [{"document": f"sku-{number}", "bm25": 1.5 * number} for number in (1, 2, 3)]
+    parquet.write_table(pyarrow.Table.from_pylist(documents), "documents.parquet")
     (line,) = re.findall(r"^ultr (prepare shown .*)$", PAGE, re.MULTILINE)
     ultr(*line.split())
     log = ClickLog.load("log")
     assert log.query_ids.tolist() == ["blue shoes", "red shoes"]
+    assert log.feature_names == ("bm25",)
     assert log.clicks.sum() == 1, "the click of the page; purchases are no clicks"
 
 
