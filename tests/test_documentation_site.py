@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.pages.browser import chromium
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import ultr
+from ultr.cli import app
 
 ROOT = Path(__file__).parents[1]
 FETCHED = {"src", "srcset", "data", "poster", "xlink:href"}
@@ -117,3 +120,17 @@ def test_every_public_name_is_in_the_reference(pages: dict[str, Fetches]) -> Non
     known = set().union(*(page.ids for name, page in pages.items() if name.startswith("reference/")))
     missing = [name for name in ultr.__all__ if name != "__version__" and f"ultr.{name}" not in known]
     assert not missing
+
+
+def test_every_option_is_in_the_reference_as_the_command_takes_it(site: Path) -> None:
+    text = (site / "reference" / "commands.html").read_text()
+    parts = dict(part.split("</h2>", 1) for part in text.split("<h2 ")[1:])
+    told = {title.partition(">")[2].partition("<")[0]: body for title, body in parts.items()}
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    assert set(told) == {f"ultr {name}" for name in group.commands}
+    for name, command in group.commands.items():
+        asked = [word for parameter in command.params for word in parameter.opts if word.startswith("--")]
+        assert asked
+        missing = [word for word in asked if not re.search(f"<code>{word}[ <]", told[f"ultr {name}"])]
+        assert not missing, name
