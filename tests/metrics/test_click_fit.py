@@ -102,7 +102,7 @@ def test_a_document_that_cannot_be_clicked_counts_only_when_it_is() -> None:
 def test_log_probabilities_and_clicks_that_cannot_be_raise() -> None:
     for wrong in [0.5, np.nan]:
         with pytest.raises(DataError, match="log-probabilities must be numbers of at most 0"):
-            list_log_likelihood(np.array([wrong]), np.array([1]))
+            list_log_likelihood(np.array([-1.0, wrong]), np.array([1, 1]))
     with pytest.raises(DataError, match="at least one click"):
         list_log_likelihood(np.array([-1.0]), np.array([0]))
     with pytest.raises(DataError, match="do not fit clicks"):

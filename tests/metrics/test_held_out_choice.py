@@ -82,5 +82,12 @@ def test_two_queries_are_enough_for_a_lead() -> None:
 
 @pytest.mark.parametrize(("tried", "errors"), [(1, 1.6449), (2, 1.96), (5, 2.3263), (50, 3.0902)])
 def test_the_best_of_many_must_lead_by_what_the_best_of_them_has_by_chance(tried: int, errors: float) -> None:
-    assert Lead(errors + 0.001, 1.0).beyond_noise_of(tried)
-    assert not Lead(errors - 0.001, 1.0).beyond_noise_of(tried)
+    for error in (0.2, 1.0, 3.0):
+        assert Lead((errors + 0.001) * error, error).beyond_noise_of(tried)
+        assert not Lead((errors - 0.001) * error, error).beyond_noise_of(tried)
+
+
+def test_a_sure_lead_of_no_more_than_the_least_does_not_count() -> None:
+    totals, sizes = [np.zeros(4), np.array([0.5, 0.5, 0.5, 0.5])], np.ones(4)
+    assert smallest_not_beaten(totals, sizes, least=0.5) == 0
+    assert smallest_not_beaten(totals, sizes, least=0.499) == 1

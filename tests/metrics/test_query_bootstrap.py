@@ -50,6 +50,8 @@ def test_percentiles_are_as_wide_as_students_interval(count: int) -> None:
     """The normal quantile of the draws reaches to sqrt(n / (n - 1)) t; NaN is left out."""
     tail = stats.norm.cdf(-np.sqrt(count / (count - 1)) * stats.t.ppf(0.975, count - 1))
     assert percentile_tail(0.95, count) == pytest.approx(tail, rel=1e-3)
+    half = stats.norm.cdf(-np.sqrt(count / (count - 1)) * stats.t.ppf(0.75, count - 1))
+    assert percentile_tail(0.5, count) == pytest.approx(half, rel=1e-3)
     draws = np.append(np.arange(10_001.0), np.nan)
     low, high = percentiles(draws, 0.95, count)
     assert (float(low), float(high)) == pytest.approx((10_000 * tail, 10_000 * (1 - tail)), rel=1e-3, abs=1e-6)

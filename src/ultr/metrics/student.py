@@ -34,5 +34,6 @@ def percentile_tail(level: float, count: int) -> float:
     >>> round(percentile_tail(0.95, 30), 4), round(percentile_tail(0.95, 100_000), 4)
     (0.0188, 0.025)
     """
-    stretch = math.sqrt(count / (count - 1)) if count > 1 else 1.0
-    return NormalDist().cdf(-stretch * student_quantile(level, count - 1))
+    if count < 2:
+        return 0.0
+    return NormalDist().cdf(-math.sqrt(count / (count - 1)) * student_quantile(level, count - 1))
