@@ -38,7 +38,7 @@ FAULTY = 0.001
 _CHILD = """
 import resource, sys, time
 from benchmarks.child import memory as memory_of
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 
 source, second, out, memory, engine, *features = sys.argv[1:]
 started = time.perf_counter()

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from benchmarks.attack.damage import damage
 from benchmarks.attack.outcome import Outcome, outcome_of
-from ultr.preparation import Prepared, prepare
+from ultr.preparation.log import Prepared, prepare
 
 Row = dict[str, Any]
 NAMES = (

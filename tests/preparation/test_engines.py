@@ -18,8 +18,8 @@ from tests.preparation.test_ubi import EVENTS, QUERIES, event, write
 
 from ultr.errors import DataError, MissingExtraError
 from ultr.preparation import engine as engines
-from ultr.preparation import prepare, read_log
 from ultr.preparation.events import EventsSpec, join
+from ultr.preparation.log import prepare, read_log
 from ultr.preparation.sources import open_table
 from ultr.preparation.ubi import read_ubi
 

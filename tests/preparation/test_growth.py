@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 
 OPTIONS: dict[str, Any] = {
     "time": "day",

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from tests.preparation.test_log import GOOD, frame
 
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 
 
 def hints(folder: Path, column: str, values: list[Any], **options: Any) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.preparation.test_log import GOOD, frame
 
-from ultr.preparation import prepare, read_log
 from ultr.preparation.engine import connect
+from ultr.preparation.log import prepare, read_log
 from ultr.preparation.sources import open_table
 
 

@@ -10,7 +10,7 @@ from tests.preparation.test_log import GOOD, frame, read_with_warning, spoiled
 
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.preparation import prepare, read_log
+from ultr.preparation.log import prepare, read_log
 
 
 def labelled(labels: Any, rows: Any = GOOD) -> pyarrow.Table:

@@ -18,7 +18,8 @@ from tests.preparation.naive import Row, collapsed, read_back
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.methods import ClickBaseline
-from ultr.preparation import assembly, prepare, read_log
+from ultr.preparation import assembly
+from ultr.preparation.log import prepare, read_log
 from ultr.relevance import MLP
 
 TYPES = pyarrow.schema(

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ultr.preparation import prepare
 from ultr.preparation.engine import connect
+from ultr.preparation.log import prepare
 from ultr.preparation.sources import open_table
 
 MAPPINGS = files("ultr.preparation") / "mappings"

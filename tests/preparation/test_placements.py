@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
-from ultr.preparation import prepare, read_log
+from ultr.preparation.log import prepare, read_log
 
 NAMED: dict[str, Any] = {"propensity": "p", "base_position": "before"}
 

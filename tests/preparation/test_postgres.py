@@ -15,8 +15,8 @@ from tests.preparation import postgres
 from tests.preparation.test_log import GOOD, GOOD_FEATURES, frame, page, read_with_warning
 
 from ultr.errors import DataError, MissingExtraError, OptionError
-from ultr.preparation import prepare, read_log
 from ultr.preparation.engine import Engine, connect
+from ultr.preparation.log import prepare, read_log
 from ultr.preparation.sources import open_table
 
 pytestmark = pytest.mark.skipif(postgres.why_not() is not None, reason=str(postgres.why_not()))

@@ -14,8 +14,8 @@ from pyarrow import csv, parquet
 from tests.preparation.test_log import GOOD, frame
 
 from ultr.errors import DataError, OptionError
-from ultr.preparation import prepare, read_log
 from ultr.preparation.engine import Engine, connect
+from ultr.preparation.log import prepare, read_log
 from ultr.preparation.sources import name_of, open_table
 
 

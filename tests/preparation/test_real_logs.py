@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from ultr.evaluation import click_fit
 from ultr.methods import ClickBaseline
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 from ultr.relevance import Trees
 
 

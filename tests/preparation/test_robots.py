@@ -7,7 +7,7 @@ import pytest
 from tests.preparation.test_log import frame, page
 
 from ultr.errors import OptionError
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 from ultr.preparation.robots import RobotRules
 
 PEOPLE = [row for n in range(20) for row in page(n, "ab"[n % 2], "uvwxyz", "010000")]

@@ -18,7 +18,7 @@ from pyarrow import csv, parquet
 from tests.preparation.test_log import GOOD, frame, page, read_with_warning
 
 from ultr.errors import DataError, OptionError
-from ultr.preparation import read_log
+from ultr.preparation.log import read_log
 
 PAGES = pyarrow.table(
     {"qid": ["a", "a", "b"], "docs": [["x", "y", "z"], ["x", "y", "z"], ["y", "x"]], "clicks": ["100", "010", "01"]}

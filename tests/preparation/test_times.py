@@ -17,7 +17,7 @@ from tests.preparation.test_ubi import EVENTS, QUERIES, write
 
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.preparation import prepare, read_log
+from ultr.preparation.log import prepare, read_log
 
 
 def timed(rows: list[Row], times: Any) -> pyarrow.Table:

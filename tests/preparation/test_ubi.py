@@ -13,8 +13,8 @@ import pytest
 from pyarrow import csv, parquet
 
 from ultr.errors import DataError, OptionError
-from ultr.preparation import prepare
 from ultr.preparation.engine import connect
+from ultr.preparation.log import prepare
 from ultr.preparation.ubi import UbiLog, read_ubi
 
 QUERIES = [

@@ -20,8 +20,8 @@ from tests.serving.test_routes import counted
 
 from ultr.data.exploration_plan import ExplorationPlan, PlannedPair
 from ultr.errors import OptionError
-from ultr.preparation import prepare
 from ultr.preparation.engine import connect
+from ultr.preparation.log import prepare
 from ultr.preparation.ubi import read_ubi
 from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings

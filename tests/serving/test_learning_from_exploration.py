@@ -12,7 +12,7 @@ from tests.serving.service import client
 from ultr.bias import estimate_propensities
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from ultr.preparation import prepare
+from ultr.preparation.log import prepare
 from ultr.updating import RunFolder, UpdateSettings, begin
 
 QUERIES, DOCUMENTS, SHOWN = 160, 6, 4

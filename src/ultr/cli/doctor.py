@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ultr.arrays import Doubles
     from ultr.data.click_log import ClickLog
     from ultr.diagnosis import Diagnosis
-    from ultr.preparation import Summary
+    from ultr.preparation.summary import Summary
 
 TONES = {"good": "green", "careful": "yellow", "bad": "red", "unknown": "dim"}
 
@@ -84,8 +84,9 @@ def doctor(
 def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary | None]:
     """A saved click log with its summary, if it was prepared, or a raw one prepared on the way."""
     from ultr.data.click_log import ClickLog
-    from ultr.preparation import Summary, prepare
+    from ultr.preparation.log import prepare
     from ultr.preparation.sources import name_of
+    from ultr.preparation.summary import Summary
 
     # The name of a query is another than its text, which may be too long for a path.
     if name_of(log) == log and (Path(log) / "manifest.json").is_file():

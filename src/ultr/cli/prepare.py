@@ -17,7 +17,7 @@ from ultr.preparation.options import Options
 from ultr.preparation.robots import RobotRules
 
 if TYPE_CHECKING:
-    from ultr.preparation import Summary
+    from ultr.preparation.summary import Summary
 
 _FLAGS = {"factors": "--factor", "signals": "--signal", "event_columns": "--event-column"}
 """Options that are given one at a time, under a name of one."""
@@ -51,7 +51,7 @@ def prepare(
 
     Example: `ultr prepare log.parquet --query qid --factor device --features 'bm25_*' --out log`
     """
-    from ultr.preparation import prepare as prepare_log
+    from ultr.preparation.log import prepare as prepare_log
     from ultr.preparation.sources import name_of
 
     output.hush(quiet)

@@ -22,8 +22,9 @@ from ultr.exporting import export
 from ultr.methods import load
 from ultr.methods.model_file import load_manifest, weights_digest
 from ultr.methods.ranker import Ranker
-from ultr.preparation import Summary, prepare
 from ultr.preparation.growth import Grown
+from ultr.preparation.log import prepare
+from ultr.preparation.summary import Summary
 from ultr.scoring import Scorer
 from ultr.train.progress import Observer
 from ultr.updating.candidate import NewRanker, Shares
