@@ -149,6 +149,11 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
         "".join(f"{line}\n" for line in ("q,d,t", "1,x,1717527760000", "1,x,1717527761500"))
     )
     (tmp_path / "clicks.csv").write_text("q,d,t\n1,x,2024-06-04T19:02:41.499999Z\n1,x,2024-06-04T19:02:41.5Z\n1,y,\n")
+    (tmp_path / "written").mkdir()
+    texts = ('["a, b", "é"]', "c,d", "[e, f]")
+    pages = [{"query_id": str(n), "user_query": "q", "query_response_hit_ids": each} for n, each in enumerate(texts)]
+    write(tmp_path / "written", "ubi_queries", pages)
+    write(tmp_path / "written", "ubi_events", [event("0", "click", "a, b")])
     results: list[Any] = []
     for name in ("duckdb", "spark"):
         (tmp_path / name).mkdir()
@@ -156,10 +161,12 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
             ubi = read_ubi(engine, tmp_path, others=("query_attributes.device", "timestamp"))
             spec = EventsSpec(source=tmp_path / "clicks.csv", keys=("q",), document="d", time="t", window=60)
             timed = join(engine, open_table(engine, tmp_path / "shown.csv"), spec)
-            tables = [sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi, timed)]
+            written = read_ubi(engine, tmp_path / "written")
+            tables = [sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi, timed, written)]
             results.append([tables, [*ubi.notes()], ubi.joined.unmatched, ubi.joined.duplicates, timed.unmatched])
     assert results[0] == results[1]
-    (_, shown), notes, elsewhere, _, missed = results[0]
+    (_, shown, written), notes, elsewhere, _, missed = results[0]
+    assert [row["document"] for row in written] == ["a, b", "é", "c", "d", "e", "f"]
     assert sorted((row["t"], row["click"]) for row in shown) == [("1717527760000", 1), ("1717527761500", 1)]
     assert (elsewhere, missed) == ({"click": 1}, {"click": 1})
     assert any(note.startswith("1 result page begins further down") for note in notes)

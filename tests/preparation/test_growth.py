@@ -12,6 +12,7 @@ from pyarrow import parquet
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.preparation.log import prepare
+from ultr.preparation.robots import RobotRules
 
 OPTIONS: dict[str, Any] = {
     "time": "day",
@@ -147,3 +148,134 @@ def test_nothing_is_added_to_a_damaged_log(name: str, tmp_path: Path) -> None:
             prepare(day(2), append=tmp_path / "log")
     path.write_bytes(whole)
     prepare(day(2), append=tmp_path / "log")
+
+
+def grown(folder: Path, first: pyarrow.Table, second: pyarrow.Table, later: dict[str, Any], **options: Any) -> Any:
+    """Two days added one by one, checked against both at once if nothing but the log differs between them."""
+    prepare(first, folder / "grown", time="day", periods="day", **options)
+    added = prepare(second, append=folder / "grown", **later)
+    if not later:
+        prepare(pyarrow.concat_tables([first, second]), folder / "whole", time="day", periods="day", **options)
+        same_folder(folder / "whole", folder / "grown")
+    return added
+
+
+def without_clicks(table: pyarrow.Table) -> pyarrow.Table:
+    return table.drop_columns(["click", "bought"])
+
+
+def events(table: pyarrow.Table, actions: dict[str, str], path: Path) -> str:
+    """The clicks and purchases of a day as a table of their own, under other names."""
+    found = [
+        {"impression": row["impression"], "document": row["document"], "action": name}
+        for row in table.to_pylist()
+        for column, name in actions.items()
+        if row[column] and row["position"] > 0
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(found), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("several", [1, 2])
+def test_one_day_alone_may_have_rows_of_several_clicks(several: int, tmp_path: Path) -> None:
+    days = [day(1), day(2)]
+    clicks = [
+        3 * click if several == number else click
+        for number in (1, 2)
+        for click in days[number - 1]["click"].to_pylist()
+    ]
+    both = pyarrow.concat_tables(days)
+    both = both.set_column(both.column_names.index("click"), "click", pyarrow.array(clicks))
+    first, second = both.slice(0, len(days[0])), both.slice(len(days[0]))
+    found = grown(tmp_path, first, second, {}, features=["price"])
+    log = ClickLog.load(tmp_path / "grown")
+    assert log.signal("click_events").sum() > log.clicks.sum()
+    assert found.summary.signals == {"click_events": int(log.signal("click_events").sum())}
+
+
+def test_added_days_have_the_actions_that_were_clicks_and_signals_before(tmp_path: Path) -> None:
+    names = {"click": "tap", "bought": "order placed"}
+    days = [day(1), day(2)]
+    files = [events(each, names, tmp_path / f"events-{number}.parquet") for number, each in enumerate(days)]
+    first, second = map(without_clicks, days)
+    given: dict[str, Any] = {
+        "action": "action",
+        "click": "tap",
+        "signals": {"sale": "order placed"},
+        "features": ["price"],
+    }
+    found = grown(tmp_path, first, second, {"clicks_from": files[1]}, clicks_from=files[0], **given)
+    at_once = pyarrow.concat_tables([parquet.read_table(file) for file in files])
+    parquet.write_table(at_once, tmp_path / "events.parquet")
+    both = pyarrow.concat_tables([first, second])
+    options = {"time": "day", "periods": "day", "clicks_from": str(tmp_path / "events.parquet"), **given}
+    whole = prepare(both, tmp_path / "whole", **options)
+    same_folder(tmp_path / "whole", tmp_path / "grown")
+    assert found.summary.signals == whole.summary.signals
+    log = ClickLog.load(tmp_path / "grown")
+    assert log.periods is not None
+    assert (np.bincount(np.repeat(log.periods, log.lengths), log.signal("sale")) > 0).all()
+
+
+def test_added_days_may_have_events_without_an_action(tmp_path: Path) -> None:
+    days = [day(1), day(2)]
+    files = [events(each, {"click": ""}, tmp_path / f"events-{number}.parquet") for number, each in enumerate(days)]
+    first, second = map(without_clicks, days)
+    found = grown(tmp_path, first, second, {"clicks_from": files[1]}, clicks_from=files[0], features=["price"])
+    assert found.summary.clicks.read == sum(len(parquet.read_table(file)) for file in files)
+
+
+def test_a_document_may_have_other_features_in_the_table_of_another_day(tmp_path: Path) -> None:
+    """And none at all: then it is put aside for that, with no other document of its pages."""
+    days = [without_features(day(1)), without_features(day(2))]
+    names = [f"d{number}" for number in range(6)]
+    tables = {
+        "old": {"document": names, "price": [float(number) for number in range(6)]},
+        "dearer": {"document": names, "price": [1.0 + number for number in range(6)]},
+        "gone": {"document": names[1:], "price": [float(number) for number in range(1, 6)]},
+    }
+    for name, table in tables.items():
+        parquet.write_table(pyarrow.table(table), tmp_path / f"{name}.parquet")
+    prepare(days[0], tmp_path / "one", time="day", periods="day", features_from=str(tmp_path / "old.parquet"))
+    dearer = prepare(days[1], tmp_path / "a", append=tmp_path / "one", features_from=str(tmp_path / "dearer.parquet"))
+    alone = prepare(
+        days[1], tmp_path / "two", time="day", periods="day", features_from=str(tmp_path / "dearer.parquet")
+    )
+    first = ClickLog.load(tmp_path / "one")
+    assert dearer.log.impressions.sum() == first.impressions.sum() + alone.log.impressions.sum()
+    assert dearer.log.clicks.sum() == first.clicks.sum() + alone.log.clicks.sum()
+    assert dearer.summary.changed > 0
+    gone = prepare(days[1], tmp_path / "b", append=tmp_path / "one", features_from=str(tmp_path / "gone.parquet"))
+    shown = sum(row["document"] == "d0" and row["position"] > 0 for row in days[1].to_pylist()[:-1])
+    faults = {each.reason: each.rows for each in gone.summary.reasons}
+    assert faults["no features"] == shown
+    assert "same document twice on a page" not in faults
+
+
+def without_features(table: pyarrow.Table) -> pyarrow.Table:
+    return table.drop_columns(["price", "brand"])
+
+
+def test_robots_are_those_of_the_rules_of_the_log(tmp_path: Path) -> None:
+    rules = RobotRules(page_results=3)
+    found = grown(tmp_path, day(1), day(2), {}, features=["price"], drop_robots=True, robots=rules)
+    assert "clicks of a robot" in {each.reason for each in found.summary.reasons}
+    with pytest.raises(OptionError, match="was prepared with robots"):
+        prepare(day(3), append=tmp_path / "grown", robots=RobotRules(page_results=4))
+
+
+def test_numbers_of_pages_over_all_days_cannot_be_gone_on_with(tmp_path: Path) -> None:
+    prepare(day(1), tmp_path / "log", **OPTIONS, fewest_pages=2)
+    with pytest.raises(OptionError, match="fewest_pages = 2, which counts the pages of all days together"):
+        prepare(day(2), append=tmp_path / "log")
+
+
+def test_values_one_by_one_do_not_become_bins_on_a_later_day(tmp_path: Path) -> None:
+    def with_width(table: pyarrow.Table, values: int) -> pyarrow.Table:
+        return table.append_column("width", pyarrow.array([float(i % values) + 0.5 for i in range(len(table))]))
+
+    one, other = day(1), day(2, pages=60)
+    prepare(with_width(one, 3), tmp_path / "log", time="day", periods="day", factors=["width"], features=["price"])
+    prepare(with_width(other, 4), tmp_path / "more", append=tmp_path / "log")
+    with pytest.raises(DataError, match="'width' has so many values here that they are cut into bins"):
+        prepare(with_width(other, 150), append=tmp_path / "log")

@@ -84,3 +84,15 @@ def test_times_with_zones_in_json_and_csv_are_the_same_moments(tmp_path: Path) -
     logs = [read_log(each, time="time", periods=3) for each in (tmp_path / "log.jsonl", table)]
     assert logs[0].fingerprint() == logs[1].fingerprint()
     assert logs[0].period_names == ("2024-02-01 04:00:00", "2024-02-01 04:15:00", "2024-02-01 04:30:00")
+
+
+def test_a_key_may_be_in_the_last_of_many_files_alone(tmp_path: Path) -> None:
+    for number in range(40):
+        device = {"device": "phone"} if number == 39 else {}
+        rows = [page_row(number, place) | device for place in (1, 2)]
+        (tmp_path / f"{number:02d}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_log(str(tmp_path), factors=["device"], rare=0).factors[1].levels == ("missing", "phone")
+
+
+def page_row(page: int, place: int) -> dict[str, Any]:
+    return {"impression": page, "query": f"q{page % 2}", "document": f"d{place}", "position": place, "click": place % 2}

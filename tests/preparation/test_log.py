@@ -67,7 +67,7 @@ def read_with_warning(table: object, **options: Any) -> tuple[ClickLog, str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         log = read_log(table, **options)
-    (said,) = [str(each.message) for each in caught if each.category is UserWarning]
+    (said,) = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     return log, said
 
 
@@ -643,3 +643,12 @@ def test_numbers_in_lists_are_cut_into_bins_like_any_others() -> None:
     log = read_log(pyarrow.table(pages), factors=["pixels"])
     assert log.factors[1].edges
     assert len(log.factors[1].levels) == len(log.factors[1].edges) + 1
+
+
+def test_a_pair_with_a_document_that_is_put_aside_is_no_pair_of_another() -> None:
+    rows = [*page(1, "a", "xyz", "101"), *page(2, "a", "xyz", "010"), *page(3, "b", "yxz", "101")]
+    features = pyarrow.table({"document": ["x", "y"], "f": [1.0, 2.0]})
+    log, _ = read_with_warning(frame(rows), features_from=features, pairs=True)
+    assert log.lengths.tolist() == [2, 2]
+    assert log.pair_clicks is not None
+    assert not log.pair_clicks.any()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import zlib
 from collections.abc import Callable
 from datetime import datetime
@@ -329,3 +330,66 @@ def test_log_and_features_may_lie_in_two_databases(tmp_path: Path) -> None:
 def test_pages_cannot_have_features_of_their_own() -> None:
     with pytest.raises(DataError, match="must come from a second table; give --features-from"):
         read_log(PAGES.append_column("bm25", [[1.0, 2.0, 3.0]]), features=["bm25"])
+
+
+def once_more(table: pyarrow.Table) -> pyarrow.Table:
+    """The same pages under other numbers."""
+    column = table.column_names.index("impression")
+    return table.set_column(column, "impression", pyarrow.compute.add(table["impression"], 100))
+
+
+def test_numbers_of_any_file_are_read_as_they_are(tmp_path: Path) -> None:
+    """A column may happen to be whole in the first file, which engines would take for the type of all."""
+    table = frame(GOOD)
+    parts = [table.append_column("price", pyarrow.array(range(len(table)), kind)) for kind in ("int64", "float64")]
+    parts[1] = once_more(parts[1].set_column(table.num_columns, "price", pyarrow.compute.add(parts[1]["price"], 0.25)))
+    for number, part in enumerate(parts):
+        parquet.write_table(part, tmp_path / f"{number}.parquet")
+    whole = pyarrow.concat_tables([parts[0].cast(parts[1].schema), parts[1]])
+    found = read_log(str(tmp_path), features=["price"])
+    assert found.fingerprint() == read_log(whole, features=["price"]).fingerprint()
+    assert 0.25 in found.features
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_column_that_not_all_files_have_is_left_out_and_told(form: str, tmp_path: Path) -> None:
+    table = frame(GOOD)
+    wider = once_more(table).append_column("layout", pyarrow.array(["grid"] * len(table)))
+    for name, part in {"a": table, "b": wider}.items():
+        if form == "csv":
+            csv.write_csv(part, tmp_path / f"{name}.csv")
+        else:
+            parquet.write_table(part, tmp_path / f"{name}.parquet")
+    log, told = read_with_warning(str(tmp_path))
+    assert told == f"columns that not all files have are left out: layout (not in a.{form})"
+    assert log.impressions.sum() == 2 * read_log(table).impressions.sum()
+    with pytest.raises(OptionError, match="has no column 'layout'"):
+        read_with_warning(str(tmp_path), factors=["layout"])
+
+
+def test_files_may_be_separated_otherwise(tmp_path: Path) -> None:
+    table = frame(GOOD)
+    csv.write_csv(table, tmp_path / "a.csv")
+    csv.write_csv(once_more(table), tmp_path / "b.csv", csv.WriteOptions(delimiter=";"))
+    both = pyarrow.concat_tables([table, once_more(table)])
+    assert read_log(str(tmp_path)).fingerprint() == read_log(both).fingerprint()
+
+
+def test_a_second_table_may_be_a_frame_of_any_kind() -> None:
+    features = pyarrow.table({"document": ["x", "y", "z"], "f": [1.0, 2.0, 3.0]})
+    frames = [features, features.to_pandas(), polars.from_arrow(features)]
+    assert len({read_log(frame(GOOD), features_from=each).fingerprint() for each in frames}) == 1
+
+
+def test_a_query_has_the_days_of_utc_wherever_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    try:
+        parquet.write_table(frame(GOOD), tmp_path / "log.parquet")
+        sql = (
+            f"SELECT *, strftime('2024-01-01 12:00:00+00'::TIMESTAMPTZ, '%H') AS hour FROM '{tmp_path / 'log.parquet'}'"
+        )
+        assert read_log(f"sql:{sql}", factors=["hour"], rare=0).factors[1].levels == ("12",)
+    finally:
+        monkeypatch.undo()
+        time.tzset()

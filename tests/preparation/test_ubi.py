@@ -306,3 +306,19 @@ def test_the_made_up_shop_is_counted_as_by_hand(shared_data: Path, tmp_path: Pat
         assert log.joined.ignored["on_search"] == sum(row["action_name"] == "on_search" for row in tables["ubi_events"])
     with pytest.raises(OptionError, match="must be one of"):
         prepare(tmp_path, tmp_path / "log", columns="ubi_")
+
+
+def test_documents_in_a_text_may_have_any_name(tmp_path: Path) -> None:
+    """A list as JSON in a cell, as databases and CSV have it, or names between commas."""
+    names = ["Shirt, red", "é", '5" tv', "7"]
+    rows = [
+        {"query_id": str(i), "user_query": f"q{i % 2}", "query_response_hit_ids": json.dumps(names)} for i in range(4)
+    ]
+    rows += [{"query_id": f"p{i}", "user_query": f"q{i}", "query_response_hit_ids": "é,7"} for i in range(2)]
+    write(tmp_path, "ubi_queries", rows)
+    clicks = [event(str(i), "click", name) for i, name in enumerate(names)] + [event("p0", "click", "7")]
+    write(tmp_path, "ubi_events", clicks)
+    prepared = prepare(tmp_path, tmp_path / "log", columns="ubi")
+    assert prepared.summary.clicks.kept == 5
+    assert not prepared.summary.elsewhere
+    assert sorted(prepared.log.lengths.tolist()) == [2, 2, 4, 4]

@@ -148,7 +148,8 @@ def with_pairs(log: ClickLog, ids: Integers, table: Any) -> ClickLog:
     counts = np.zeros(bounds[-1], dtype=np.int64)
     lists = np.searchsorted(ids, _integers(table, "list"))
     inside = (lists < len(ids)) & (ids[np.minimum(lists, len(ids) - 1)] == _integers(table, "list"))
-    widest = np.int64(log.positions.max(initial=0) + 1)
+    # One more than there are, for positions that the log does not have.
+    widest = np.int64(log.positions.max(initial=0) + 2)
     places = ragged.list_numbers(log.offsets) * widest + log.positions
     found = []
     for name in ("first", "second"):

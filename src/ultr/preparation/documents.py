@@ -25,7 +25,7 @@ class DocumentTable:
 
     table: Any
     """row, query, document, first (row of the same document with other features), x0, x1, ..., fault; with labels low
-    and high; where documents are added to others, old (their row there)."""
+    and high; where documents are added to others, old (their row there) and added (true for what the new rows show)."""
     columns: tuple[FeatureColumn, ...]
     count: int
     changed: int
@@ -117,8 +117,10 @@ def numbered(
 
     cells = cells_of(columns)
     if old is not None:
-        pairs = pairs.mutate(old=ibis.null("int64")).union(old.select(*pairs.columns, "old"))
-        pairs = pairs.group_by(*(name for name in pairs.columns if name != "old")).agg(old=pairs.old.max())
+        names = pairs.columns
+        before = old.select(*names, "old", added=ibis.literal(False))
+        pairs = pairs.select(*names, old=ibis.null("int64"), added=ibis.literal(True)).union(before)
+        pairs = pairs.group_by(*names).agg(old=pairs.old.max(), added=pairs.added.any())
     order = [pairs["query"], pairs.document]
     table = engine.keep("pairs", pairs.mutate(row=ibis.row_number().over(order_by=order)))
     count = engine.count(table)
@@ -141,6 +143,9 @@ def numbered(
 def with_rows(shown: Any, documents: DocumentTable) -> Any:
     """The shown rows with `row` and `first` of their document, and its fault."""
     table = documents.table
+    if "added" in table.columns:
+        # A document that the log had with other features already is not shown with those.
+        table = table.filter(table.added)
     same = [shown["query"] == table["query"], shown.document == table.document]
     if documents.changed:
         same += [shown[cell].identical_to(table[cell]) for cell in documents.cells if cell in shown.columns]

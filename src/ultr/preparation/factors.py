@@ -63,7 +63,7 @@ class FactorSummary:
 def factor_columns(
     engine: Engine, table: Any, factors: Sequence[str], *, known: Mapping[str, tuple[float, ...]] | None = None
 ) -> tuple[FactorColumn, ...]:
-    """The kinds of these columns; `known` are the edges that a log has already, by name.
+    """The kinds of these columns; `known` are the edges in a log that this is added to, none if categorical.
 
     Numbers with many values are cut at the quantiles of all rows, unless edges are given with the name.
     """
@@ -72,14 +72,19 @@ def factor_columns(
 
 def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | None) -> FactorColumn:
     name, edges = factor_column(factor), factor_edges(factor)
-    if known is not None or edges:
-        return FactorColumn(name, edges if known is None else known)
+    if known or edges:
+        return FactorColumn(name, known or edges)
     column = table[name]
     # The list of a page has a value for each document.
     given = (column.unnest() if column.type().is_array() else column).name("value").as_table()
     kind = given.value.type()
     count = int(engine.row(given.aggregate(values=given.value.approx_nunique()))["values"] or 0)
     if count > MOST_NUMBERS and (kind.is_floating() or kind.is_decimal()):
+        if known is not None:
+            raise DataError(
+                f"bias factor {name!r} has so many values here that they are cut into bins, but the log that this is "
+                f"added to has each value by itself; prepare all days again, with edges such as {name}:100,200,400"
+            )
         return FactorColumn(name, _edges(engine, given))
     if count > MOST_LEVELS:
         raise DataError(

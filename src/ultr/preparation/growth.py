@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ from ultr.data.bias_factor import BiasFactor, ordered_levels
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
 from ultr.data.placements import Placements
+from ultr.data.signal import Signal
 from ultr.errors import DataError, OptionError
 from ultr.files import read_json, write_json
+from ultr.preparation.assembly import EVENTS
 from ultr.preparation.columns import Columns
 from ultr.preparation.documents import cells_of
 from ultr.preparation.engine import Engine
 from ultr.preparation.feature_columns import CATEGORY, FeatureColumn
 from ultr.preparation.options import Options
+from ultr.preparation.robots import RobotRules
 from ultr.preparation.summary import Summary
 
 RAW = "raw"
@@ -49,7 +52,7 @@ class Grown:
     """The options that it was prepared with."""
     features: tuple[FeatureColumn, ...]
     edges: dict[str, tuple[float, ...]]
-    """The edges of each numeric factor."""
+    """The edges of each factor; none = categorical."""
     summary: Summary
 
     @property
@@ -78,19 +81,26 @@ class Grown:
             raw,
             options,
             features,
-            {factor.name: factor.edges for factor in raw.factors if factor.edges},
+            {factor.name: factor.edges for factor in raw.factors},
             summary,
         )
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """The options of the log with these in their place; those that would make another log are refused."""
+        for name in ("fewest_pages", "fewest_user_pages"):
+            if self.settings.get(name, 1) > 1:
+                raise OptionError(
+                    f"{self.folder} was prepared with {name} = {self.settings[name]}, which counts the pages of all "
+                    "days together, so that nothing can be added to it; prepare all days again"
+                )
         for name, value in given.items():
             if name not in _NOT_KEPT and name in self.settings and _plain(value) != self.settings[name]:
                 raise OptionError(
                     f"{self.folder} was prepared with {name} = {self.settings[name]!r}, and what is added must be, "
                     f"too; leave {name} out, or prepare all days again"
                 )
-        return self.settings | given
+        robots = {"robots": RobotRules(**self.settings["robots"])} if "robots" in self.settings else {}
+        return self.settings | robots | given
 
     def documents(self, engine: Engine, columns: tuple[FeatureColumn, ...]) -> Any:
         """Its documents as a table of the engine: query, document, x0, x1, ..., fault, old."""
@@ -155,7 +165,7 @@ def keep_growing(
     write_json(
         inside / SETTINGS,
         {
-            "options": {name: _plain(value) for name, value in kept.items() if name != "robots"},
+            "options": {name: _plain(value) for name, value in kept.items()},
             "features": TypeAdapter(tuple[FeatureColumn, ...]).dump_python(features),
             "documents": _digest(folder / DOCUMENTS),
         },
@@ -201,10 +211,8 @@ def joined(old: ClickLog, new: ClickLog, old_rows: Integers) -> ClickLog:
     periods = tuple(sorted({*old.period_names, *new.period_names}))
     parts = (trusted(old, documents=old_rows[old.documents], features=new.features), new)
     factors = tuple(_joined_factor(one, other) for one, other in zip(old.factors, new.factors, strict=True))
-    signals = tuple(
-        trusted(one, totals=np.concatenate([one.totals, other.totals]))
-        for one, other in zip(old.signals, new.signals, strict=True)
-    )
+    names = dict.fromkeys(signal.name for part in (new, old) for signal in part.signals)
+    signals = tuple(Signal(name, np.concatenate([_totals(part, name) for part in parts])) for name in names)
     pairs = None
     if old.pair_clicks is not None and new.pair_clicks is not None:
         pairs = np.concatenate([old.pair_clicks, new.pair_clicks])
@@ -236,6 +244,12 @@ def last_days(log: ClickLog, days: int) -> ClickLog:
     return trusted(part, periods=part.periods - first, period_names=log.period_names[first:])
 
 
+def _totals(log: ClickLog, signal: str) -> Integers:
+    """The totals of a signal; a part of the log without a row of several clicks does not count them apart."""
+    known = {each.name: each.totals for each in log.signals}
+    return known.get(signal, log.clicks) if signal == EVENTS else known[signal]
+
+
 def _joined_factor(old: BiasFactor, new: BiasFactor) -> BiasFactor:
     if old.name == "position":
         levels = max(old.levels, new.levels, key=len)
@@ -255,6 +269,8 @@ def _period_numbers(log: ClickLog, names: tuple[str, ...]) -> Integers:
 
 def _plain(value: Any) -> Any:
     """The value as JSON has it."""
+    if isinstance(value, RobotRules):
+        return asdict(value)
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value

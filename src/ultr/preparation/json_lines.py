@@ -23,7 +23,7 @@ def read_json(engine: Engine, files: Sequence[Path], names: Sequence[str]) -> An
             return engine.connection.read_json(list(names))
     form = "array" if first_line(files[0]).lstrip().startswith("[") else "newline_delimited"
     places = f"[{', '.join(literal(name) for name in names)}], format = '{form}'"
-    guess = f"read_json({places}, sample_size = -1, map_inference_threshold = -1)"
+    guess = f"read_json({places}, sample_size = -1, maximum_sample_files = -1, map_inference_threshold = -1)"
     with engine.explained():
         guessed = engine.connection.con.sql(f"SELECT * FROM {guess}")
         columns = dict(zip(guessed.columns, guessed.types, strict=True))

@@ -162,7 +162,9 @@ class _Preparation:
             path = self.folder / REJECTED
             rejected.write_aside(engine, account.aside, found.columns, path, positions_from=start, old=old)
             if options.by_day:
-                growth.keep_growing(self.folder, raw, options, found.columns, documents.columns)
+                # What follows from where the log comes from follows again from the days that are added.
+                asked = replace(found.columns, **{role: getattr(options, role) for role in found.opened.roles})
+                growth.keep_growing(self.folder, raw, options, asked, documents.columns)
         summary = Summary(
             source=engine.source,
             engine=engine.name,

@@ -78,7 +78,9 @@ class Options(Columns):
         plain["unjudged"] = tuple(written(each) for each in plain["unjudged"])
         named = Columns() if plain.get("columns") is None else read_columns(plain["columns"])
         from_file = {each.name: getattr(named, each.name) for each in fields(Columns)}
-        beside = {name: value for name, value in plain.items() if value not in (None, (), {})}
+        # A frame can be asked neither for its truth nor for being equal to something.
+        empty = {name for name, value in plain.items() if isinstance(value, tuple | Mapping) and not value}
+        beside = {name: value for name, value in plain.items() if value is not None and name not in empty}
         options = cls(**(from_file | beside))
         options._check()
         return options

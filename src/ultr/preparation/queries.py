@@ -54,6 +54,7 @@ def _run_apart(engine: Engine, sql: str, file: Path, databases: Mapping[str, str
         for name, path in databases.items():
             attach(connection, path, name)
         connection.execute(f"ATTACH {literal(str(file))} AS {identifier(_RESULT)}")
+        connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET enable_progress_bar = false")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET lock_configuration = true")

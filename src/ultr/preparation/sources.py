@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from ultr import checks
 from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
-from ultr.errors import DataError, OptionError
+from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.preparation.engine import DUCKDB, Engine
 from ultr.preparation.json_lines import read_json
 from ultr.preparation.queries import attach, name_of_query, run_query
@@ -85,23 +86,45 @@ def tables_of(engine: Engine, log: object, names: Sequence[str]) -> list[Any]:
         found = sorted(path for path in Path(text).expanduser().glob(f"{name}*") if path.is_dir() or _format(path))
         if not found:
             raise DataError(f"{text} has no {name}; give a folder with {' and '.join(f'{n}.jsonl' for n in names)}")
-        files = [file for path in found for file in files_of(str(path))]
-        alike: dict[str, list[Path]] = {}
-        for file in files:
-            alike.setdefault(_kind(file), []).append(file)
-        parts = [_files(engine, alike[kind]) for kind in sorted(alike)]
-        tables.append(parts[0] if len(parts) == 1 else stacked(parts))
+        parts = _parts(engine, [file for path in found for file in files_of(str(path))])
+        tables.append(stacked([table for table, _ in parts]))
     return tables
 
 
-def _kind(file: Path) -> str:
-    """The format of a file; of Parquet also its columns, since an engine takes those of the first file for all."""
-    if _format(file) != PARQUET:
-        return str(_format(file))
-    from pyarrow import parquet
+def _files(engine: Engine, files: list[Path]) -> Any:
+    """Files of a log as a table of the columns that all of them have."""
+    parts = _parts(engine, files)
+    everywhere = set.intersection(*(set(table.columns) for table, _ in parts))
+    named = {name for table, _ in parts for name in table.columns}
+    lacking = {name: file for table, file in parts for name in named - set(table.columns)}
+    if lacking:
+        told = ", ".join(f"{name} (not in {file.name})" for name, file in sorted(lacking.items())[:5])
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        warnings.warn(f"columns that not all files have are left out: {told}{more}", UltrWarning, stacklevel=2)
+    return stacked([table.select(*(name for name in table.columns if name in everywhere)) for table, _ in parts])
 
-    _check_parquet(file)
-    return f"{PARQUET} {parquet.read_schema(file).remove_metadata()}"
+
+def _parts(engine: Engine, files: list[Path]) -> list[tuple[Any, Path]]:
+    """Tables of files that are alike, each with its first file; engines take columns and types of one file for all."""
+    alike: dict[str, list[Path]] = {}
+    for file in files:
+        alike.setdefault(_kind(file), []).append(file)
+    return [(_table(engine, alike[kind]), alike[kind][0]) for kind in sorted(alike)]
+
+
+def _kind(file: Path) -> str:
+    """The format of a file, and what its own columns are; JSON has no columns before all of it is read."""
+    if _format(file) == PARQUET:
+        from pyarrow import parquet
+
+        _check_parquet(file)
+        return f"{PARQUET} {parquet.read_schema(file).remove_metadata()}"
+    if _format(file) == TEXT:
+        _check_whole(file)
+        header = first_line(file)
+        separator = delimiter(file, header)
+        return f"{TEXT} {separator} {sorted(next(csv.reader([header], delimiter=separator), []))}"
+    return str(_format(file))
 
 
 def files_of(place: str) -> list[Path]:
@@ -136,20 +159,18 @@ def _format(path: Path) -> str | None:
     return FORMATS.get(ending(path))
 
 
-def _files(engine: Engine, files: list[Path]) -> Any:
-    """Files of one format as a table."""
+def _table(engine: Engine, files: list[Path]) -> Any:
+    """Files of one format and the same columns as a table."""
     # DuckDB takes every name for a pattern.
     names = [re.sub(r"([*?\[])", r"[\1]", str(file)) if engine.name == DUCKDB else str(file) for file in files]
     kind = _format(files[0])
     if kind == PARQUET:
-        for file in files:
-            _check_parquet(file)
         with engine.explained():
             return engine.connection.read_parquet(names if engine.name == DUCKDB or len(names) > 1 else names[0])
-    for file in files:
-        _check_whole(file)
     if kind == TEXT:
         return _texts(engine, files, names)
+    for file in files:
+        _check_whole(file)
     return read_json(engine, files, names)
 
 

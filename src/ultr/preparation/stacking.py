@@ -42,6 +42,8 @@ def _common(one: Any, other: Any) -> Any:
         return datatypes.Struct(fields)
     if one.is_array() and other.is_array():
         return datatypes.Array(_common(one.value_type, other.value_type))
+    if one.is_timestamp() and other.is_timestamp() and one.timezone == other.timezone:
+        return datatypes.Timestamp(timezone=one.timezone)
     if one.is_integer() and other.is_integer():
         return datatypes.int64
     if one.is_numeric() and other.is_numeric():

@@ -10,7 +10,7 @@ from ultr.counted import counted
 from ultr.data.column_names import check_column, listed
 from ultr.errors import DataError
 from ultr.preparation.attributes import attribute, has_attribute
-from ultr.preparation.engine import Engine
+from ultr.preparation.engine import SPARK, Engine
 from ultr.preparation.events import CLICK, EventsSpec, Joined, join
 from ultr.preparation.sources import name_of, tables_of
 from ultr.preparation.times import microseconds
@@ -138,7 +138,7 @@ def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str 
     pages = queries.select(
         impression=text(queries.query_id),
         query=text(queries.user_query),
-        documents=_hits(queries, what),
+        documents=_hits(engine, queries, what),
         at=at,
         **own,
         **before,
@@ -155,7 +155,7 @@ def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str 
     return first, engine.count(queries) - engine.count(first)
 
 
-def _hits(queries: Any, what: str) -> Any:
+def _hits(engine: Engine, queries: Any, what: str) -> Any:
     """The shown documents of each response as a list of texts."""
     found = [name for name in _HITS if name in queries.columns]
     if not found:
@@ -164,10 +164,27 @@ def _hits(queries: Any, what: str) -> Any:
     for name in found:
         hits = queries[name]
         if not hits.type().is_array():
-            # A list in a cell of text: a,b or ["a", "b"].
-            hits = text(hits).re_replace(r'''^\s*\[|\]\s*$|"''', "").split(",")
+            hits = _list_in(engine, text(hits))
         lists.append(hits.cast("array<string>"))
     return lists[0] if len(lists) == 1 else lists[0].coalesce(lists[1])
+
+
+def _list_in(engine: Engine, cell: Any) -> Any:
+    """The list in a cell of text: JSON such as ["a", "b"], or a,b."""
+    import ibis
+
+    spark = engine.name == SPARK
+    name, value, form = (
+        ("from_json", cell, "array<string>") if spark else ("json_extract_string", cell.try_cast("json"), "$[*]")
+    )
+    signature = ((value.type(), "string"), "array<string>")
+
+    def function(value: Any, form: Any) -> Any:
+        """Stand for the function of the engine."""
+
+    texts = ibis.udf.scalar.builtin(function, name=name, signature=signature)(value, form)
+    plain = cell.re_replace(r'''^\s*\[|\]\s*$|"''', "").split(",")
+    return cell.strip().startswith("[").ifelse(texts, None).coalesce(plain)
 
 
 def _other(engine: Engine, queries: Any, name: str, what: str) -> Any:
