@@ -17,7 +17,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, CounterfactualValue, Evidence, Valuation, counterfactual_value
-from ultr.evaluation.placement import AsShown
+from ultr.evaluation.placement import AsShown, Ranking
 from ultr.metrics import bootstrap_ratio
 from ultr.simulation.log import simulate_log
 
@@ -143,7 +143,7 @@ def test_a_candidate_that_was_never_shown_is_worth_nothing_to_ips_and_what_g_say
     g = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.6])
     robust = counterfactual_value(ByFirstFeature(), log, **options, weighting="doubly-robust", relevance=g)
     assert robust.totals[1] == pytest.approx(5 * 0.6 + 2 / 0.5 * 0.5)
-    assert ips.unsupported == robust.unsupported == pytest.approx(5 * 1.0 / (10 * 1.75 + 5 * 1.75))
+    assert ips.unsupported == robust.unsupported == pytest.approx(5 * 1.0 / (10 * 1.75 + 5 * 1.5))
 
 
 def test_tied_documents_share_their_ranks() -> None:
@@ -417,3 +417,50 @@ def test_queries_without_candidates_are_worth_nothing_and_lack_no_support() -> N
     value = Valuation(THETA).of_scores(np.array([]), evidence)
     assert (value.totals.tolist(), value.bases.tolist()) == ([0.0, 0.0], [10.0, 5.0])
     assert (value.clicks, value.effective_clicks, value.clipped, value.unsupported) == (0, 0, 0, 0)
+
+
+def short_and_long_pages() -> ClickLog:
+    """Two queries whose pages show 1, 2 or 4 documents, q's always in the same order."""
+    return ClickLog.of(
+        features=[[4.0], [3.0], [2.0], [1.0], [9.0], [8.0]],
+        documents=[0, 0, 1, 0, 1, 2, 3, 5, 4, 4],
+        offsets=[0, 1, 3, 7, 9, 10],
+        clicks=[3, 2, 1, 2, 2, 1, 1, 1, 2, 3],
+        impressions=[5, 3, 2, 4, 4],
+        queries=["q", "q", "q", "r", "r"],
+    )
+
+
+@pytest.mark.parametrize("utility", ["clicks", "dcg"])
+def test_the_order_that_pages_of_any_length_had_is_worth_what_they_were(utility: str) -> None:
+    evidence = Evidence.of(short_and_long_pages())
+    valuation = Valuation([1.0, 0.6, 0.4, 0.3], utility=utility, smallest=UNCLIPPED)
+    shown, ranked = (valuation.of(each, evidence) for each in (AsShown(), Ranking.of(-evidence.documents, evidence)))
+    assert ranked.totals[0] == pytest.approx(shown.totals[0])
+    if utility == "clicks":
+        assert shown.totals[0] == pytest.approx(12), "all of its clicks"
+
+
+def test_a_ranker_fills_the_places_that_each_page_had() -> None:
+    """Place by place: r shows 5 and 4 four times and 4 alone four times, so that its second place was there half."""
+    evidence, theta = Evidence.of(short_and_long_pages()), np.array([1.0, 0.6, 0.4, 0.3])
+    value = Valuation(theta, smallest=UNCLIPPED).of_scores(np.array([0.0, 1.0, 1.0, 2.0, 9.0, 8.0]), evidence)
+    (part,) = evidence.parts()
+    np.testing.assert_allclose(part.places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])
+    relevance = np.array([7 / 10, 3 / (5 * 0.6), 1 / (2 * 0.4), 1 / (2 * 0.3), 5 / (4 + 4 * 0.6), 1 / 4])
+    weights = theta * part.places * [[10], [8]]
+    of_q = (
+        relevance[3] * weights[0, 0]
+        + (relevance[1] + relevance[2]) * weights[0, 1:3].mean()
+        + relevance[0] * weights[0, 3]
+    )
+    of_r = relevance[4] * weights[1, 0] + relevance[5] * weights[1, 1]
+    np.testing.assert_allclose(value.totals, [of_q, of_r])
+
+
+def test_the_places_of_pages_are_those_of_all_that_was_shown() -> None:
+    """Also of what is no candidate: r shows something in its second place half of the time."""
+    log = short_and_long_pages()
+    evidence = Evidence.of(log, Candidates(np.array([3, 0, 4]), np.array([0, 2, 3])))
+    (part,) = evidence.parts()
+    np.testing.assert_allclose(part.places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])

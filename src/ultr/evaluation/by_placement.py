@@ -73,9 +73,12 @@ def placement_value(
             minlength=len(totals),
         )
         possible += float(span.spread(log.impressions) @ weights)
-    # Ranks that the log has positions for.
-    counted = np.minimum(np.diff(evidence.offsets), evidence.positions)
-    return PlacementValue(totals, evidence.impressions, possible / float(counted @ evidence.impressions))
+    # Ranks of candidates that a page had a place for.
+    counted = 0.0
+    for part in evidence.parts():
+        ranks = np.arange(evidence.positions) < np.diff(evidence.offsets)[part.queries, None]
+        counted += float(evidence.impressions[part.queries] @ (part.places * ranks).sum(axis=1))
+    return PlacementValue(totals, evidence.impressions, possible / counted)
 
 
 def answer_by_placement(

@@ -3,11 +3,13 @@
 Under the position-based model a document d of a query is clicked with probability theta_p gamma_d: examination of its
 position times relevance. The value of a ranker that puts d at rank k(d) is the mean over the log's impressions of
 
-    V = sum over d of u(k(d)) gamma_d
+    V = sum over d of s(k(d)) u(k(d)) gamma_d
 
-with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`). Let N be the
-impressions of the query, c_d the clicks on d and rho_d the mean examination that the log gave d: theta at its position,
-0 where it was not shown, averaged over the N impressions. Then the relevance is estimated by
+with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`), and s(k) the
+share of the query's impressions that showed something at k: a ranker fills the places that there were, and makes pages
+neither longer nor shorter. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
+that the log gave d: theta at its position, 0 where it was not shown, averaged over the N impressions. Then the
+relevance is estimated by
 
     ips               gamma_d = c_d / N / max(rho_d, tau)
     doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau),   g_d a model of gamma_d
@@ -22,7 +24,7 @@ all documents with rho_d >= tau, and `doubly-robust` also for the others, as far
 clicks and by skips that were probably examined. Where nothing is clipped the two are the same number, because rho_d is
 what the log itself did: g pays where a higher tau makes the value surer. `self-normalised` is another quantity,
 
-    V = sum over d of u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
+    V = sum over d of s(k(d)) u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
 
 the mean rank weight of a relevant document: 1 if all stood first. A constant factor in the propensities cancels in it,
 and much of the chance in who clicked at all.

@@ -66,6 +66,8 @@ class EvidencePart:
     """[cells], where, from 0."""
     times: Doubles
     """[cells], in how many of its query's impressions."""
+    places: Doubles
+    """[queries of the part, positions], the share of the query's impressions that showed something there."""
     worth: Worth | None = None
     """The value of what users did with them; None where clicks are what counts."""
 
@@ -120,6 +122,8 @@ class Evidence:
     """[queries]."""
     cells: Cells
     """The cells in which candidates were shown; their `documents` are numbers of candidates."""
+    shown: Cells
+    """The cells of all that was shown, candidate or not; their `ids` have the query before the row of the features."""
     worth: Worth | None = None
     """The value of what users did with each candidate; None where clicks are what counts."""
 
@@ -155,6 +159,7 @@ class Evidence:
             query_numbers=queries,
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
             cells=numbered(cells),
+            shown=cells,
             worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares), per_click),
         )
 
@@ -184,8 +189,20 @@ class Evidence:
                 shown=(np.cumsum(kept) - 1)[shown[rows]],
                 positions=cells.positions[first:last][rows],
                 times=cells.impressions[first:last][rows],
+                places=self._places(span.lists),
                 worth=None if worth is None else worth.some(np.flatnonzero(kept)),
             )
+
+    def _places(self, queries: slice) -> Doubles:
+        """[queries, positions], the share of the impressions of some queries that showed something there."""
+        shown, size, numbers = self.shown, len(self.features), self.query_numbers[queries]
+        documents = np.searchsorted(shown.ids, (numbers[0] * size, (numbers[-1] + 1) * size))
+        cells = slice(*np.searchsorted(shown.documents, documents))
+        of_query = np.searchsorted(numbers, shown.ids[shown.documents[cells]] // size)
+        keys = of_query * self.positions + shown.positions[cells]
+        times = np.bincount(keys, shown.impressions[cells], minlength=len(numbers) * self.positions)
+        places: Doubles = times.reshape(len(numbers), self.positions) / self.impressions[queries, None]
+        return places
 
 
 def _check(candidates: Candidates, log: ClickLog) -> None:

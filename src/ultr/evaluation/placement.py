@@ -33,7 +33,10 @@ class Placement(Protocol):
     """The places of candidates."""
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """A function that takes the weight of each rank and gives each candidate the mean weight of its ranks."""
+        """A function that takes the weight of each rank and gives each candidate its mean weight.
+
+        The mean is over the impressions of the query: a rank weighs nothing where the page did not go so far.
+        """
         ...
 
 
@@ -82,13 +85,15 @@ class Ranking:
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The weight of the rank of each candidate; tied ones get the mean of theirs."""
-        first, ties = self.first[part.candidates], self.ties[part.candidates]
+        first, ties, query = self.first[part.candidates], self.ties[part.candidates], part.of_query
 
         def mean(by_rank: Doubles) -> Doubles:
+            last = min(len(by_rank), part.places.shape[1])
             # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
-            sums = np.append(0.0, np.cumsum(by_rank))
-            until = np.minimum(first + ties, len(by_rank))
-            weights: Doubles = (sums[until] - sums[np.minimum(first, len(by_rank))]) / ties
+            sums = np.zeros((len(part.places), last + 1))
+            np.cumsum(part.places[:, :last] * by_rank[:last], axis=1, out=sums[:, 1:])
+            begin, end = np.minimum(first, last), np.minimum(first + ties, last)
+            weights: Doubles = (sums[query, end] - sums[query, begin]) / ties
             return weights
 
         return mean

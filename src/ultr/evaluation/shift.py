@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ultr.arrays import Doubles
@@ -36,5 +38,6 @@ def exposures(placement: Placement, evidence: Evidence) -> Doubles:
     by_rank = 1 / (1 + np.arange(longest))
     found = new_array(len(evidence.documents), np.float64)
     for part in evidence.parts():
-        found[part.candidates] = placement.weights(part)(by_rank)
+        everywhere = np.ones((part.queries.stop - part.queries.start, longest))
+        found[part.candidates] = placement.weights(replace(part, places=everywhere))(by_rank)
     return found
