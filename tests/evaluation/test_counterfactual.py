@@ -435,7 +435,10 @@ def short_and_long_pages() -> ClickLog:
 def test_the_order_that_pages_of_any_length_had_is_worth_what_they_were(utility: str) -> None:
     evidence = Evidence.of(short_and_long_pages())
     valuation = Valuation([1.0, 0.6, 0.4, 0.3], utility=utility, smallest=UNCLIPPED)
-    shown, ranked = (valuation.of(each, evidence) for each in (AsShown(), Ranking.of(-evidence.documents, evidence)))
+    shown, ranked = (
+        valuation.of(each, evidence)
+        for each in (AsShown(), Ranking.of(-evidence.documents.astype(np.float64), evidence))
+    )
     assert ranked.totals[0] == pytest.approx(shown.totals[0])
     if utility == "clicks":
         assert shown.totals[0] == pytest.approx(12), "all of its clicks"

@@ -76,6 +76,15 @@ def test_a_forest_learns_categories_and_what_is_missing_from_a_network_that_know
     taught, wanted = (each.score(documents) - each.score(documents).mean() for each in (forest, network))
     assert np.corrcoef(taught, wanted)[0, 1] > 0.99
     assert (taught.reshape(4, 2)[:, 1] > taught.reshape(4, 2)[:, 0]).all()
+    # A log with other codes for the same brands teaches the same.
+    order = np.array([2, 0, 3, 1])
+    recoded = replace(
+        log,
+        features=np.column_stack([np.argsort(order)[brand], log.features[:, 1]]).astype(np.float32),
+        categories={"brand": tuple("abcd"[code] for code in order)},
+    )
+    again = distil(network, recoded, relevance=replace(SMALL, rounds=60)).ranker
+    np.testing.assert_array_equal(again.score(documents), forest.score(documents))
 
 
 def test_what_all_documents_of_a_list_have_in_common_is_not_learned(

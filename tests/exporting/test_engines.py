@@ -144,6 +144,15 @@ def test_a_name_that_lightgbm_refuses_is_refused(ranker: ClickBaseline, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_xgboost_takes_names_in_any_language_and_no_brackets(ranker: ClickBaseline, tmp_path: Path) -> None:
+    first = ranker.feature_names_[0]
+    export_forest(ranker, tmp_path / "model", to="xgboost", feature_map={first: "prix réduit"})
+    assert "prix réduit" in (tmp_path / "model").read_text(encoding="utf-8")
+    with pytest.raises(OptionError, match=r"XGBoost refuses the feature name 'emb\[0\]'"):
+        export_forest(ranker, tmp_path / "other", to="xgboost", feature_map={first: "emb[0]"})
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_network_is_refused(tmp_path: Path) -> None:
     network = ClickBaseline(relevance=MLP(hidden=(4,), steps=2)).fit(small_log())
     with pytest.raises(OptionError, match="solr takes trees, and the model is a network"):

@@ -12,6 +12,7 @@ import torch
 
 from ultr.arrays import Doubles
 from ultr.clicks.registry import click_model
+from ultr.data.bias_factor import position_factor
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
@@ -71,12 +72,21 @@ def agreement(ranker: Ranker, log: ClickLog) -> float:
     return float(kendall_tau(orders(ranker, log), place, log.offsets).mean())
 
 
-def test_clicks_that_speak_for_another_order_free_the_ranker() -> None:
+def test_clicks_that_speak_for_another_order_free_the_ranker(tmp_path: Path) -> None:
     ranker, kept, held_out = fitted(good_is_last=True)
     safe = make_safe(ranker, kept, held_out, propensities=THETA.tolist())
     assert safe.choices[SAFE]["factor"] is None
     assert agreement(safe, held_out) == pytest.approx(agreement(ranker, held_out))
     assert agreement(safe, held_out) < -0.9
+    safe.save(tmp_path / "safe")
+    assert np.array_equal(orders(load(tmp_path / "safe"), held_out), orders(safe, held_out))
+
+
+def test_clicks_on_pages_longer_than_any_of_the_log_are_refused() -> None:
+    ranker, kept, held_out = fitted(good_is_last=True)
+    deeper = replace(held_out, factors=(position_factor(held_out.positions + 1),))
+    with pytest.raises(DataError, match="the held-out log shows more than 6 positions"):
+        make_safe(ranker, kept, deeper, propensities=THETA.tolist())
 
 
 def test_clicks_that_speak_against_it_keep_the_logged_order() -> None:

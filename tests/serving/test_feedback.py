@@ -306,6 +306,11 @@ def test_events_are_logged_and_told_how_they_fit(service: Client, tmp_path: Path
         (json.dumps({"events": [event("x", "a b")]}).encode(), 422, "events.0.action_name"),
         (json.dumps({"events": [event("x", "Impression")]}).encode(), 422, "leave it out"),
         (json.dumps({"events": [event("x", timestamp="2026-01-01T00:00:00")]}).encode(), 422, "events.0.timestamp"),
+        (
+            json.dumps({"events": [event("x", timestamp="9999-12-31T23:59:59-01:00")]}).encode(),
+            422,
+            "events.0.timestamp",
+        ),
         (json.dumps({"events": [event("x", price=3)]}).encode(), 422, "events.0.price is not known here"),
         (b'{"events": [' + b" " * 2**20 + b"]}", 413, "fewer events"),
     ],

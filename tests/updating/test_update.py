@@ -17,7 +17,9 @@ from ultr.methods.model_file import weights_digest
 from ultr.relevance import MLP
 from ultr.scoring import Scorer
 from ultr.updating import Ledger, RunFolder, begin, roll_back, update
+from ultr.updating.candidate import NewRanker, Shares
 from ultr.updating.run_folder import digest_of_file
+from ultr.updating.settings import UpdateSettings
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +157,7 @@ def test_killed_anywhere_the_next_call_ends_as_if_nothing_had_happened(
         assert digest_of_file(run.served) != run.ledger().last.file_digest
         with pytest.raises(OptionError, match="done already"):
             update(run, SECOND)
-        assert update(run, THIRD, dry_run=True).judgement
+        assert digest_of_file(run.served) == run.ledger().last.file_digest
     else:
         update(run, SECOND)
     assert _state(run) == _state(RunFolder(promoted / "run"))
@@ -247,3 +249,14 @@ def test_the_ledger_alone_says_what_is_served(second: RunFolder) -> None:
     second.served.unlink()
     update(second, THIRD, dry_run=True)
     assert digest_of_file(second.served) == Ledger.read(second.path / "ledger").served[-1].file_digest
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_checkpoints_that_are_worth_nothing_are_begun_anew(seeds: int, small_log: ClickLog, tmp_path: Path) -> None:
+    given = {"method": "click", "options": {"steps": 2, "hidden": [4], "seeds": seeds}}
+    settings = UpdateSettings.of({"log": "log", "source": "{day}", "served": "x.onnx", **given}, where="here")
+    checkpoint = tmp_path / ".day.checkpoint"
+    left = [checkpoint] if seeds == 1 else [Path(f"{checkpoint}-seed-{seed}") for seed in range(seeds)]
+    left[-1].write_bytes(b"left by a call that was killed")
+    kept, held_out = small_log.split()
+    assert NewRanker.train(Shares(kept, held_out, held_out), settings, None, checkpoint=checkpoint).ranker

@@ -214,6 +214,7 @@ def _export_forest(
 ) -> None:
     from dataclasses import asdict
 
+    from ultr.data.column_names import listed
     from ultr.exporting import export_forest
 
     forest = ranker if taught is None else taught.distillation.ranker
@@ -225,9 +226,10 @@ def _export_forest(
         return
     what = "" if taught is None else "distilled into "
     output.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
+    missing = "missing and " if written.knows_missing else ""
     output.echo(
         f"the same as the {'model' if taught is None else 'forest'} on {written.documents:,} documents, with values "
-        f"missing and on thresholds among them: largest difference {written.largest_difference:.1e}"
+        f"{missing}on thresholds among them: largest difference {written.largest_difference:.1e}"
     )
     if taught is not None:
         taught.print()
@@ -235,6 +237,10 @@ def _export_forest(
         output.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:
         output.echo("the format knows no missing values: fill every feature, in training as well as in scoring")
+        gaps = [name for name, share in zip(ranker.feature_names, ranker.scaling.missing, strict=True) if share]
+        if gaps:
+            which = listed(gaps, most=5)
+            output.echo(f"the model was trained with values of {which} missing, so this file does not rank as it does")
     if written.categories is not None:
         count = len(ranker.categories)
         output.echo(f"{count} categorical features are taken as codes; {written.categories} has the code of each value")

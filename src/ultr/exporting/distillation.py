@@ -83,6 +83,8 @@ def distil(
                 f"the model knows {len(ranker.feature_names)} features, the lists to teach a forest on have "
                 f"{len(each.feature_names)}, or other names; give it the data it was trained for"
             )
+    if isinstance(source, ClickLog):
+        source = source.with_categories(ranker.categories)
     taught, held_out = _split(source, seed=int(ranker.options.get("seed", 0)))
     bar = Bar("distilling") if progress else None
     forest = Distilled(relevance=relevance).teach(ranker, taught, held_out, observer=bar)

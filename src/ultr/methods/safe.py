@@ -119,11 +119,17 @@ def make_safe(
     logged, agreement = _logged_order(ranker, _both(log, held_out), chosen_by, seed=seed, observer=observer)
     model = RankingModel({**ranker.model.by_name, LOGGED: logged}, ranker.model.objective).requires_grad_(False)
     curve = PositionCurve.of(log, ranker, propensities)
+    if held_out.position.values.max(initial=0) >= len(curve.clipped):
+        raise DataError(
+            f"the held-out log shows more than {len(curve.clipped)} positions, of which the bias is known; give clicks "
+            "on pages like those of the log, or propensities for all positions"
+        )
     found = Gains.of(model, _lists(ranker, held_out), held_out, curve.clipped, factors)
     intervals = [found.over(0, number, seed=seed) for number in range(len(factors))]
     clicks = int(held_out.clicks.sum())
     best = found.farthest(seed=seed) if clicks >= FEWEST_CLICKS else 0
-    model.factor.fill_(factors[best])
+    # No list is so long that the largest finite number is a bound; weights in files are finite.
+    model.factor.fill_(min(factors[best], torch.finfo(model.factor.dtype).max))
     shown = found.over_shown(best, seed=seed)
     choice = {
         "largest": largest,

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, SkipValidation, StrictStr
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    SkipValidation,
+    StrictStr,
+)
 
 from ultr.scoring import Card
 
@@ -22,6 +33,13 @@ Id = (
     | Annotated[Integer, BeforeValidator(_number, json_schema_input_type=Integer)]
 )
 """A name that the client chose; it is given back as it came."""
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("the time is beyond the calendar") from error
 
 
 class Message(BaseModel):
@@ -75,7 +93,9 @@ class UserEvent(Message):
     action_name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")] = Field(
         description="Such as `click`, `add_to_cart` or `purchase`; impressions are written by the service itself."
     )
-    timestamp: AwareDatetime | None = Field(default=None, description="ISO 8601 with its offset; by default now.")
+    timestamp: Annotated[AwareDatetime, AfterValidator(_in_utc)] | None = Field(
+        default=None, description="ISO 8601 with its offset; by default now."
+    )
 
 
 class EventsRequest(Message):

@@ -92,8 +92,9 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
     """
     with run.alone():
         ledger, settings = run.ledger(), run.settings
-        _check_day(ledger, day)
+        # First of all, so that a call that was killed before the file was exchanged is finished by the next one.
         run.settle(ledger)
+        _check_day(ledger, day)
         log = _with_day(run, ledger, day)
         shares = Shares.of(log, settings)
         current = ledger.current

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,9 +80,11 @@ class NewRanker:
                     )
                 except ModelFileError:
                     # A checkpoint of other data or settings, or a damaged one, is worth nothing.
-                    if checkpoint is None or not checkpoint.exists():
+                    left = [] if checkpoint is None else [*checkpoint.parent.glob(f"{glob.escape(checkpoint.name)}*")]
+                    if not left:
                         raise
-                    checkpoint.unlink()
+                    for file in left:
+                        file.unlink()
                     return fitted(estimator, init_model)
             return estimator.ranker_
 

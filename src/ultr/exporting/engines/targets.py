@@ -79,7 +79,9 @@ TARGETS: dict[str, Target] = {
         knows_negative=True,
     ),
     "xgboost": Target(
-        lambda forest, names, _: json.dumps(xgboost_model.model(forest, names)), _by_xgboost, knows_negative=True
+        lambda forest, names, _: json.dumps(xgboost_model.model(forest, names), ensure_ascii=False),
+        _by_xgboost,
+        knows_negative=True,
     ),
     "elasticsearch-ltr": PLUGIN,
     "opensearch-ltr": PLUGIN,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ultr.errors import OptionError
 from ultr.exporting.engines.nested import next_above
 from ultr.scoring.forest import LEAF, Forest
 
@@ -17,8 +18,12 @@ _NO_PARENT = 2**31 - 1
 def model(forest: Forest, names: Sequence[str]) -> dict[str, Any]:
     """The model that `Booster(model_file=...)` reads.
 
-    Leaves are split conditions and base weights of nodes without children; the base score is 0.
+    Leaves are split conditions and base weights of nodes without children; the base score is 0. A name that XGBoost
+    would refuse is an `OptionError`.
     """
+    for name in names:
+        if set(name) & set("[]<"):
+            raise OptionError(f"XGBoost refuses the feature name {name!r}; give another one (--feature-map)")
     single = [_siblings_together(forest.some(slice(number, number + 1))) for number in range(len(forest))]
     members = [_tree(tree, number, len(names)) for number, tree in enumerate(single)]
     counts = {"num_parallel_tree": "1", "num_trees": str(len(members))}
