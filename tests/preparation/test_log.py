@@ -228,7 +228,7 @@ def test_signals_stand_beside_the_click(tmp_path: Path) -> None:
 def test_a_signal_that_is_no_number_puts_the_row_aside() -> None:
     table = frame(GOOD).append_column("bought", pyarrow.array(["1", "often", *["0"] * 6]))
     _, said = read_with_warning(table, signals={"purchase": "bought"})
-    assert said.startswith("1 of 8 rows were put aside (signal is no number: 1)")
+    assert said.startswith("1 of 8 rows were put aside (signal is no whole number: 1)")
 
 
 def test_ids_of_pages_in_two_columns_are_not_confused() -> None:
@@ -652,3 +652,16 @@ def test_a_pair_with_a_document_that_is_put_aside_is_no_pair_of_another() -> Non
     assert log.lengths.tolist() == [2, 2]
     assert log.pair_clicks is not None
     assert not log.pair_clicks.any()
+
+
+@pytest.mark.parametrize("kind", ["float64", "string"])
+def test_an_amount_is_no_signal_but_may_be_one_from_a_threshold_on(kind: str) -> None:
+    paid = pyarrow.array([12.99, 0, 0, 0, 5, 0, 0, 0.5]).cast(kind)
+    table = frame(GOOD).append_column("revenue", paid)
+    with pytest.raises(
+        DataError, match=r"'revenue' of the pyarrow frame holds amounts such as (12.99|0.5), and a signal"
+    ):
+        read_log(table, signals={"sale": "revenue"})
+    assert read_log(table, signals={"sale": "revenue>=0.01"}).signal("sale").sum() == 3
+    whole = frame(GOOD).append_column("bought", pyarrow.array([2.0, 0, 0, 0, 1, 0, 0, 1]).cast(kind))
+    assert read_log(whole, signals={"sale": "bought"}).signal("sale").sum() == 4

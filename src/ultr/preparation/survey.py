@@ -9,7 +9,7 @@ from typing import Any
 from ultr.data.column_names import listed
 from ultr.errors import DataError
 from ultr.preparation import values
-from ultr.preparation.columns import Columns
+from ultr.preparation.columns import Columns, signal_column
 from ultr.preparation.engine import Engine
 from ultr.preparation.factors import factor_columns
 from ultr.preparation.feature_columns import feature_columns, in_words
@@ -85,6 +85,7 @@ def survey(
         used = dict.fromkeys([*columns.used(), *columns.features])
         table = engine.keep("log", table.select(*used))
     _check_ids(engine, table, columns, what)
+    _check_signals(engine, table, columns, what)
     kinds = Kinds(
         factors=factor_columns(engine, table, columns.factors, known=edges),
         features=features,
@@ -109,6 +110,22 @@ def _check_ids(engine: Engine, table: Any, columns: Columns, what: str) -> None:
             raise DataError(
                 f"column {name!r} of {what} holds ids as floats of 2^53 and more, which are rounded; "
                 "give them as integers or text"
+            )
+
+
+def _check_signals(engine: Engine, table: Any, columns: Columns, what: str) -> None:
+    """Raise a `DataError` for a signal that is an amount, such as a price: it would put the rows of buyers aside."""
+    for signal, text in columns.signals.items():
+        name, threshold = signal_column(text)
+        column = table[name].unnest() if table[name].type().is_array() else table[name]
+        if threshold is not None or column.type().is_integer() or column.type().is_boolean():
+            continue
+        given = values.as_number(column).cast("float64").name("value").as_table()
+        broken = given.filter(given.value != given.value.floor()).limit(1)
+        if rows := engine.fetch(broken).to_pylist():
+            raise DataError(
+                f"column {name!r} of {what} holds amounts such as {rows[0]['value']:g}, and a signal counts how often "
+                f"something happened; count it from a threshold on, as in --signal '{signal}={name}>=0.01'"
             )
 
 
