@@ -11,6 +11,7 @@ from ultr.arrays import Integers
 from ultr.bias import GROUPINGS, RankTest, ScalarTest, scalar_test
 from ultr.bias.scalar_test import _by_halves
 from ultr.clicks.registry import click_model
+from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
@@ -83,6 +84,26 @@ def test_two_lists_a_query_are_enough_where_clicks_are_independent(few_halves: N
     log, _ = _log("trust", impressions=60_000, rankings=2)
     found = scalar_test(log, samples=39)
     assert found.grouping == "documents by clicks"
+    assert found.test is not None
+
+
+def test_impressions_are_shared_out_where_no_document_has_a_group_and_moved(
+    few_halves: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups of documents that stayed and moved documents without a group are there, but no test can use them."""
+    grouped = MODULE.list_click_groups
+
+    def apart(log: ClickLog, *, seed: int) -> tuple[Integers, Cells]:
+        groups, half = grouped(log, seed=seed)
+        groups = np.append(groups, 0)
+        groups[half.documents[half.moved()]] = -1
+        return groups, half
+
+    log, _ = _log("position-based")
+    monkeypatch.setattr(MODULE, "list_click_groups", apart)
+    assert (apart(log, seed=0)[0] >= 0).any()
+    found = scalar_test(log, samples=9)
+    assert found.reason is None
     assert found.test is not None
 
 

@@ -136,7 +136,7 @@ def _candidates(
         weights = np.bincount(cells.documents, cells.impressions)
         yield partial(_by_documents, BY_SCORE, score_groups(scores[cells.ids], weights), cells, dispersion)
     splits = [_moved(*list_click_groups(log, seed=seed + number)) for number in range(SPLITS)]
-    if not all((groups >= 0).any() and len(half.documents) for groups, half in splits):
+    if not all((groups[half.documents] >= 0).any() for groups, half in splits):
         # Too few lists a query to share out; impressions of one list can be, if clicks are independent.
         splits = [_moved(*click_groups(cells, seed=seed + number)) for number in range(SPLITS)]
     yield partial(_by_halves, [partial(_by_documents, BY_CLICKS, *split, dispersion) for split in splits])
