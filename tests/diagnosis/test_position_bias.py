@@ -17,7 +17,7 @@ def curve(name: str, values: list[float], *, spread: float = 0.1) -> Curve:
 
 
 def bias(*curves: Curve) -> PositionBias:
-    return PositionBias(BiasCurves(curves, "queries", 100, 0.95), ("1", "2", "3"))
+    return PositionBias(BiasCurves(curves, "queries", 100, 0.95), ("1", "2", "3"), np.array([40.0, 30, 30]))
 
 
 def all_of(values: list[float], **others: list[float]) -> PositionBias:
@@ -317,3 +317,20 @@ def test_two_estimators_differ_where_their_intervals_are_apart_by_more_than_a_qu
     failed = [Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, "why") for name in ("pivot", "adjacent-chain")]
     found = bias(*failed, at_the_second("all-pairs", *one), at_the_second("em", *other))
     assert found.disagreement() == (("all-pairs", "em", 1) if differ else None)
+
+
+@pytest.mark.parametrize(("below", "quoted"), [(20, "2"), (21, "3")])
+def test_the_last_position_that_can_be_told_is_quoted_if_few_clicks_are_below(below: int, quoted: str) -> None:
+    """A page that few reach must not keep the others from being told."""
+
+    def wide(name: str) -> Curve:
+        values = np.array([1.0, 0.5, 0.2])
+        return Curve(name, values, np.array([1.0, 0.4, 0.01]), np.array([1.0, 0.6, 0.9]), 0.0, None)
+
+    known = bias(*(wide(name) for name in CURVE_ESTIMATORS))
+    found = replace(known, clicks=np.array([60.0, 40 - below, below]))
+    finding = found.section()
+    assert f"position {quoted} is seen" in finding.answer
+    assert found.told is (quoted == "2")
+    assert ("Of positions below it, with 20% of the clicks, swaps say next to nothing." in finding.answer) is found.told
+    assert ("So wide an interval" in finding.answer) is not found.told

@@ -454,7 +454,7 @@ def _bias(*curves: Curve) -> PositionBias:
     known = {curve.estimator: curve for curve in curves}
     names = ("click-rate", "pivot", "adjacent-chain", "all-pairs", "em")
     every = [known.get(name, Curve(name, unknown, unknown, unknown, 1.0, "no swaps; log some")) for name in names]
-    return PositionBias(BiasCurves(tuple(every), "queries", 100, 0.95), ("1", "2"))
+    return PositionBias(BiasCurves(tuple(every), "queries", 100, 0.95), ("1", "2"), np.array([70.0, 30]))
 
 
 PAIRS = _curve("all-pairs", [1.0, 0.4], [1.0, 0.3], [1.0, 0.5])

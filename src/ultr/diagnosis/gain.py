@@ -81,7 +81,9 @@ class Gain:
                 )
         elif not told:
             verdict = Verdict.UNKNOWN
-            answer.append("but no swaps tell bias from relevance, so that the change may be for the worse")
+            answer.append(
+                "but swaps do not tell bias from relevance in this log, so that the change may be for the worse"
+            )
             advice = "Keep a ranker by raw clicks beside, and let users decide between the two."
         numbers = asdict(found) | {"new": found.new}
         return Section(question, sentences(answer), verdict, advice, numbers=numbers, name=name)

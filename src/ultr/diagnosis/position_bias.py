@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ultr.arrays import Doubles
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
 from ultr.counted import counted
 from ultr.data.click_log import ClickLog
@@ -23,6 +24,8 @@ TOO_WIDE = 10
 """The ends of an interval are at most this factor apart where a curve is worth quoting."""
 MOST_FAILED = 0.1
 """Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
+MOST_BELOW = 0.2
+"""Share of the clicks that may lie below the last position whose interval is worth quoting."""
 MIXED = (
     "the curve is not how often positions are seen: one number for each is not enough, and it holds more, such as trust"
 )
@@ -36,11 +39,14 @@ class PositionBias:
 
     curves: BiasCurves
     positions: tuple[str, ...]
+    clicks: Doubles
+    """[positions]."""
 
     @classmethod
     def of(cls, log: ClickLog, *, samples: int = 200, seed: int = 0) -> PositionBias:
         """The curves of a log by every estimator there is."""
-        return cls(bias_curves(log, samples=samples, seed=seed), log.position.levels)
+        clicks = log.totals(log.position).clicks
+        return cls(bias_curves(log, samples=samples, seed=seed), log.position.levels, clicks)
 
     @property
     def _estimated(self) -> dict[str, Curve]:
@@ -119,7 +125,7 @@ class PositionBias:
             advice = "Log some swaps, at best of adjacent positions, or bring propensities of your own."
             return Verdict.UNKNOWN, [f"no estimator can tell: {problem.partition(';')[0]}"], advice
         raw = self.curves.of("click-rate")
-        last = len(best.values) - 1
+        last, few_below = self._quoted(best)
         low, high = best.low[last], best.high[last]
         interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
         done, same = ("seen", "") if scalar else ("clicked", " with the same documents")
@@ -129,7 +135,7 @@ class PositionBias:
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[last]:.2f} of the first's"
-        how = [*([] if scalar else [MIXED]), *self._exploration()]
+        how = [*few_below, *([] if scalar else [MIXED]), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
@@ -151,6 +157,21 @@ class PositionBias:
         )
         advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."
         return Verdict.CAREFUL, [said, *how, differing], advice
+
+    def _quoted(self, curve: Curve) -> tuple[int, list[str]]:
+        """The position to quote, from 0: the last, unless few clicks lie below another that can be told from nothing.
+
+        The second is a sentence on the positions below it.
+        """
+        last = len(curve.values) - 1
+        told = np.flatnonzero(curve.high < TOO_WIDE * curve.low)
+        if not len(told) or told[-1] in (0, last):
+            return last, []
+        place = int(told[-1])
+        below = float(self.clicks[place + 1 :].sum() / max(self.clicks.sum(), 1))
+        if below > MOST_BELOW:
+            return last, []
+        return place, [f"of positions below it, with {below:.0%} of the clicks, swaps say next to nothing"]
 
     def _exploration(self) -> list[str]:
         """Sentences on the placements that exploration logged."""
