@@ -130,4 +130,12 @@ def test_as_many_wins_as_losses_are_a_share_of_a_half_and_never_enough() -> None
 def test_lists_that_are_too_young_are_counted_in_a_sentence() -> None:
     with pytest.raises(DataError) as caught:
         compare_interleaved(lists_of({}, young=1_234))
-    assert str(caught.value) == "all 1,234 interleaved lists are too young to count; wait for what users do with them"
+    assert str(caught.value).startswith("all 1,234 interleaved lists are too young to count: what users did with")
+    assert str(caught.value).endswith("serve on, or count what comes in a shorter time (--minutes)")
+
+
+@pytest.mark.parametrize(("per_client", "unit"), [(False, "lists"), (True, "clients")])
+def test_what_is_too_young_is_called_what_was_counted(per_client: bool, unit: str) -> None:  # noqa: FBT001
+    found = lists_of({(0, 1): 50, (1, 0): 20}, young=8)
+    section = compare_interleaved(found).section(found, action="click", per_client=per_client)
+    assert f"8 {unit} are too young to count" in section.advice

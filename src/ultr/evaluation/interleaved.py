@@ -80,7 +80,7 @@ class InterleavedComparison:
             )
         yield f"old is the model {found.old}, new is {found.new}."
         if found.young:
-            yield f"{found.young:,} lists are too young to count: what users do with them may be on its way."
+            yield f"{found.young:,} {unit} are too young to count: what users do with them may be on its way."
         if found.repeated:
             yield f"{found.repeated:,} lists are left out because several have the same query_id."
         if others:
@@ -104,7 +104,8 @@ def compare_interleaved(
     """
     if not found.lists:
         raise DataError(
-            f"all {found.young:,} interleaved lists are too young to count; wait for what users do with them"
+            f"all {found.young:,} interleaved lists are too young to count: what users did with lists of the last minutes "
+            "may be in files to come; serve on, or count what comes in a shorter time (--minutes)"
         )
     wins = sum(count for (old, new), count in found.outcomes.items() if new > old)
     losses = sum(count for (old, new), count in found.outcomes.items() if new < old)

@@ -75,7 +75,7 @@ def read_interleaved(
     """
     if not Path(folder).is_dir():
         raise DataError(f"there is no folder {folder}; give the one that `ultr serve --log-to` writes")
-    checks.not_negative("minutes", minutes)
+    checks.positive("minutes", minutes)
     with (
         tempfile.TemporaryDirectory(prefix="ultr-") as work,
         connect(DUCKDB, Path(work), memory=memory) as engine,
