@@ -104,8 +104,8 @@ def compare_interleaved(
     """
     if not found.lists:
         raise DataError(
-            f"all {found.young:,} interleaved lists are too young to count: what users did with lists of the last minutes "
-            "may be in files to come; serve on, or count what comes in a shorter time (--minutes)"
+            f"all {found.young:,} interleaved lists are too young to count: what users did with those of the last "
+            "minutes may be in files to come; serve on, or count what comes in a shorter time (--minutes)"
         )
     wins = sum(count for (old, new), count in found.outcomes.items() if new > old)
     losses = sum(count for (old, new), count in found.outcomes.items() if new < old)
