@@ -136,3 +136,11 @@ def test_intervals_for_many_looks_say_so_and_a_notebook_shows_all_of_it() -> Non
     assert shown is not None
     assert "Does new rank better than raw?" in shown
     assert "ranks better than the lists as shown" in shown
+
+
+def test_it_is_said_why_an_interval_without_0_is_nothing_to_go_by() -> None:
+    weak = Answer(CANNOT_TELL, "too little support: 5 clicks", difference=Interval(0.2, 0.1, 0.3), supported=False)
+    found = replace(compared("new", 0.01, 0.2), value_against_raw_clicks=weak)
+    said = "Whether new ranks better than raw clicks (rates on other pages): cannot tell, too little support: 5 clicks."
+    assert found.section().advice.endswith(said)
+    assert "Whether" not in replace(found, value=weak).section().advice, "it is said at the top"

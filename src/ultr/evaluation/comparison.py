@@ -139,6 +139,11 @@ class Comparison:
         if (placed := self.value_by_placement) is not None:
             said = f"{placed.verdict}; {placed.reason}"
             advice.append(f"By placements of exploration alone, without propensities: {said}.")
+        for field, answer in self.answers.items():
+            # Its interval may leave 0 out, and is nothing to go by all the same.
+            if not answer.supported and answer.reason != self.value.reason:
+                asked = QUESTIONS[field].format(a=first)
+                advice.append(f"Whether {second} {asked}: {answer.verdict}, {answer.reason}.")
         if not self.values and word != _SAME:
             advice.append("Give --propensities, or a log with swaps, to compare the rankings themselves.")
         return Section(
