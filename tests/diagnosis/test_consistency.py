@@ -85,7 +85,7 @@ def test_no_answer_contradicts_another(name: str) -> None:
         assert "ultr compare other model" not in steps
     if "will hardly pay" in headline:
         assert "helps or harms" not in steps
-    if "take a small network" in answer["volume"]:
+    if "take a small model" in answer["volume"]:
         networks = [step for step in found.steps if "ultr train" in step and "--relevance trees" not in step]
         assert all("hidden=64,32" in step for step in networks)
     if "estimators agree" in answer["position bias"]:

@@ -59,13 +59,13 @@ SIZE = "40,000 pages of 200 queries have 50,000 clicks on 160,000 documents."
         (
             {"clicks": 1_000},
             CAREFUL,
-            "1,000 clicks are few: expect wide intervals, and take a small network.",
+            "1,000 clicks are few: expect wide intervals, and take a small model.",
             "Log more if you can.",
         ),
         (
             {"clicks": 9_999},
             CAREFUL,
-            "9,999 clicks are few: expect wide intervals, and take a small network.",
+            "9,999 clicks are few: expect wide intervals, and take a small model.",
             "Log more if you can.",
         ),
         ({"clicks": 10_000}, GOOD, "", ""),

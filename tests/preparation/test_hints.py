@@ -38,3 +38,10 @@ def test_what_is_the_same_for_all_rows_or_says_nothing_is_not(column: str, tmp_p
 
 def test_what_is_used_is_not(tmp_path: Path) -> None:
     assert hints(tmp_path, "platform", ["phone"] * len(GOOD), factors=["platform"]) == ()
+
+
+def test_what_the_position_says_is_no_further_cause_of_bias(tmp_path: Path) -> None:
+    """Positions that go on over pages have the page in them."""
+    assert hints(tmp_path, "page", [1 + (row["position"] > 2) for row in GOOD]) == ()
+    (hint,) = hints(tmp_path / "other", "page", [1 + row["impression"] % 2 for row in GOOD])
+    assert hint.startswith("page may be a cause of bias")

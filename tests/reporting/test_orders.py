@@ -31,7 +31,7 @@ def test_the_queries_with_the_largest_moves_are_shown_with_reasons() -> None:
     # Of all shown lists, two documents each of socks and shoes change places 1 and 2.
     shift = found.numbers["exposure_shift"]
     assert (shift["growth"], shift["fall"]) == (2.0, 2.0)
-    assert "Exposure (1 / rank) by new against the lists as shown: up to 2.0 times as much" in found.answer
+    assert "Exposure (1 / rank) by new against the most frequent lists: up to 2.0 times as much" in found.answer
     assert found.answer.startswith("The queries with the largest moves, each with its most frequent list.")
 
 

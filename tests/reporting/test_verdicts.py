@@ -154,8 +154,8 @@ def test_queries_that_lose_are_counted_with_their_pages() -> None:
     risk = found.parts[-1]
     assert "1 of 3 queries, with 40% of the pages, would get fewer clicks" in risk.answer
     assert risk.answer.startswith(
-        "Half of the results get at most 1.3 times as much or as little attention as today; the one that rises most "
-        "gets 9.9 times as much, the one that falls most 1/2.0."
+        "In the most frequent list of each query, half of the results get at most 1.3 times as much or as little "
+        "attention as today; the one that rises most gets 9.9 times as much, the one that falls most 1/2.0."
     )
     (table,) = risk.tables
     assert table.rows == [{"query": "hats", "pages": "40", "clicks a page today": "0.25", "expected": "0.20"}]

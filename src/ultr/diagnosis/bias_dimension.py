@@ -168,5 +168,5 @@ class BiasDimension:
 def _rates(test: RankTest) -> Table:
     cells = {str(group): [f"{rate:.3f}" for rate in rates] for group, rates in enumerate(test.rates, start=1)}
     places = [str(place) for place in range(1, test.rates.shape[1] + 1)]
-    title = "click rates by relevance group (the lowest first) and position"
+    title = "click rates by relevance group and position, of documents with a click"
     return Table.of_cells(title, "group", cells, places, folded=True)

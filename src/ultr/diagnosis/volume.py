@@ -108,7 +108,7 @@ class Volume:
 
     @property
     def few_clicks(self) -> bool:
-        """True if a small network is to be taken for want of clicks."""
+        """True if a small model is to be taken for want of clicks."""
         return self.clicks < FEW_CLICKS
 
     def section(self) -> Section:
@@ -123,7 +123,7 @@ class Volume:
             (
                 Verdict.CAREFUL,
                 self.few_clicks and self.clicks >= TOO_FEW_CLICKS,
-                f"{self.clicks:,} clicks are few: expect wide intervals, and take a small network",
+                f"{self.clicks:,} clicks are few: expect wide intervals, and take a small model",
                 "log more if you can",
             ),
             (

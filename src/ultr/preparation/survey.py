@@ -141,6 +141,14 @@ def _null_is_no_click(engine: Engine, table: Any, layout: RowFormat) -> bool:
     return bool(found["missing"]) and not found["none"]
 
 
+def _follows(engine: Engine, table: Any, name: str, position: str | None) -> bool:
+    """True if the position says what a column holds, as where positions go on over pages: the bias knows it already."""
+    if position is None or table[name].type().is_array() or table[position].type().is_array():
+        return False
+    places = table.select(position).distinct()
+    return engine.count(table.select(position, name).distinct()) == engine.count(places)
+
+
 def _hints(engine: Engine, table: Any, columns: Columns) -> tuple[str, ...]:
     """Sentences on columns that look like a time, a cause of bias or a mark of random pages, and are not used."""
     taken = {*columns.used(), *columns.features}
@@ -151,7 +159,7 @@ def _hints(engine: Engine, table: Any, columns: Columns) -> tuple[str, ...]:
         hints.append(
             f"{listed(times, most=3)} looks like a time: --time {times[0]} allows splits by time and a growing log"
         )
-    causes = [name for name in free if name.lower() in _FACTORS]
+    causes = [name for name in free if name.lower() in _FACTORS and not _follows(engine, table, name, columns.position)]
     if causes:
         hints.append(
             f"{listed(causes, most=5)} may be a cause of bias: --factor {causes[0]} lets the bias differ by it"

@@ -275,8 +275,9 @@ def _by_labels(inputs: ReportInputs) -> Section:
 
 def _risk(shift: ExposureShift, losing: Losing | None, counted: str) -> str:
     said = (
-        f"Half of the results get at most {shift.median:.1f} times as much or as little attention as today; the one "
-        f"that rises most gets {shift.growth:.1f} times as much, the one that falls most 1/{shift.fall:.1f}."
+        f"In the most frequent list of each query, half of the results get at most {shift.median:.1f} times as much or "
+        f"as little attention as today; the one that rises most gets {shift.growth:.1f} times as much, the one that "
+        f"falls most 1/{shift.fall:.1f}."
     )
     if losing is not None and losing.of:
         said += (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from ultr.evaluation import shift_from_log
-from ultr.evaluation.comparison import AS_SHOWN
 from ultr.pages import Section, Table
 from ultr.reporting.inputs import ReportInputs
 from ultr.reporting.model import Model
@@ -35,7 +34,7 @@ def orders(inputs: ReportInputs, *, against: Model | None = None) -> Section:
     if not found:
         text = "Both orders are the same for every query."
     else:
-        text = f"{text} {shift.sentence(second.name, AS_SHOWN if first is None else first.name)}"
+        text = f"{text} {shift.sentence(second.name, 'the most frequent lists' if first is None else first.name)}"
     # In the second order, as that is how the explained model ranks them.
     why = [reasons(second, inputs.log, moved.documents[moved.order]) for moved in found]
     tables = [
