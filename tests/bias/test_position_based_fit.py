@@ -140,3 +140,22 @@ def test_small_and_large_tables_are_fitted_the_same(monkeypatch: pytest.MonkeyPa
     large = poisson_relevance(cells, cells.clicks)
     for one, other in zip(small, large, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_the_first_position_is_the_unit_though_another_is_seen_more() -> None:
+    theta, relevance = np.array([0.5, 1.0, 0.25]), np.array([0.2, 0.8])
+    numbers, places = (each.ravel() for each in np.indices((2, 3)))
+    shown = np.full(6, 100.0)
+    cells = Cells.of(numbers, places, shown, shown * theta[places] * relevance[numbers], count=3)
+    np.testing.assert_allclose(fit_poisson(cells), [1, 2, 0.5])
+
+
+def test_few_impressions_are_fitted_together_as_alone() -> None:
+    """The clicks that a position would have if all were relevant may be less than one."""
+    numbers, places = (each.ravel() for each in np.indices((2, 2)))
+    cells = Cells.of(numbers, places, np.ones(4), np.zeros(4), count=2)
+    clicks = np.array([[0.2, 0.1, 0.1, 0.05], [0.3, 0.1, 0.1, 0.2]])
+    start = np.array([1.0, 0.9])
+    together = poisson_relevances(cells, clicks, start=start)
+    alone = [poisson_relevance(cells, each, start=start)[0] for each in clicks]
+    np.testing.assert_allclose(together, alone)

@@ -19,7 +19,7 @@ from ultr.simulation.log import simulate
 def test_the_table_is_what_a_loop_over_documents_and_positions_counts() -> None:
     random = np.random.default_rng(0)
     documents, positions = random.integers(8, size=60), random.integers(1, 6, size=60)
-    impressions = random.integers(1, 50, size=60)
+    impressions = np.where(documents < 4, 1, random.integers(1, 50, size=60))
     clicks = random.binomial(impressions, 0.3)
     table = SwapTable.of(Cells.of(documents, positions - 1, impressions, clicks, count=5))
     shown: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])

@@ -128,3 +128,8 @@ def test_a_forest_that_only_ranks_leaves_the_clicks_to_the_network() -> None:
 def test_options_out_of_range_are_refused(option: str, value: object) -> None:
     with pytest.raises(OptionError, match=option):
         Vectorization(**{option: value}).check()  # type: ignore[arg-type]
+
+
+def test_one_click_tells_the_rate_of_a_position_and_none_does_not() -> None:
+    weights = click_weights(np.array([100.0, 100.0, 100.0]), np.array([50.0, 1.0, 0.0]), 1.0)
+    np.testing.assert_allclose(weights / weights[0], [1, 50, 0.5])

@@ -200,7 +200,8 @@ def _by_labels(log: ClickLog, labels: Integers, **options: Any) -> ScalarTest:
 
 
 def _power(found: ScalarTest) -> float:
-    return 0.0 if found.test is None else found.test.power or 0.0
+    assert found.test is not None, "who cannot test raises"
+    return found.test.power or 0.0
 
 
 def _largest_queries(log: ClickLog) -> ClickLog:
