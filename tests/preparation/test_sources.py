@@ -393,3 +393,12 @@ def test_a_query_has_the_days_of_utc_wherever_it_runs(tmp_path: Path, monkeypatc
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_times_of_files_may_have_other_units(tmp_path: Path) -> None:
+    """Pandas writes times in nanoseconds or in microseconds, as it was given them."""
+    table = frame(GOOD)
+    for number, (part, unit) in enumerate([(table, "us"), (once_more(table), "ns")]):
+        at = pyarrow.array([datetime(2024, 1, 1 + number)] * len(part), pyarrow.timestamp(unit))
+        parquet.write_table(part.append_column("at", at), tmp_path / f"{number}.parquet")
+    assert read_log(str(tmp_path), time="at", periods="day").period_names == ("2024-01-01", "2024-01-02")

@@ -125,16 +125,16 @@ class PositionBias:
             advice = "Log some swaps, at best of adjacent positions, or bring propensities of your own."
             return Verdict.UNKNOWN, [f"no estimator can tell: {problem.partition(';')[0]}"], advice
         raw = self.curves.of("click-rate")
-        last, few_below = self._quoted(best)
-        low, high = best.low[last], best.high[last]
+        place, few_below = self._quoted(best)
+        low, high = best.low[place], best.high[place]
         interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
         done, same = ("seen", "") if scalar else ("clicked", " with the same documents")
         said = (
-            f"by {best.estimator}, position {self.positions[last]} is {done} {best.values[last]:.2f} times as often as "
-            f"position {self.positions[0]}{same} {interval}"
+            f"by {best.estimator}, position {self.positions[place]} is {done} {best.values[place]:.2f} times as often "
+            f"as position {self.positions[0]}{same} {interval}"
         )
         if raw.problem is None:
-            said += f"; its click rate is {raw.values[last]:.2f} of the first's"
+            said += f"; its click rate is {raw.values[place]:.2f} of the first's"
         how = [*few_below, *([] if scalar else [MIXED]), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (

@@ -68,7 +68,7 @@ def prepare(
 
     `log` is a path (Parquet, CSV, TSV, JSON lines; a folder or a pattern), a query, a table of a database, or a frame
     of pandas, polars or Arrow, with one row for each shown document or for each result page. The options are the fields
-    of `ultr.preparation.Options`: names of columns (`query="qid"`), `factors=[...]`, `features=[...]` and so on.
+    of `ultr.preparation.options.Options`: names of columns (`query="qid"`), `factors=[...]` and so on.
 
     The folder is that of `ClickLog.load`, with `summary.json`, `rejected.parquet` (the rows that were put aside, each
     with its reason) and `documents.parquet` (which document each row of the features is).
