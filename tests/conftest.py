@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 from tests.draws import few_draws, plain_drawings
 
@@ -33,6 +34,10 @@ SLOWEST = (
     "tests/methods/test_recovery.py",
 )
 """Files that take longest; they come first, so that no process is left with one of them at the end."""
+
+# A wall clock says nothing about an example where other processes run beside the tests.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

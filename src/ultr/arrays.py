@@ -1,4 +1,4 @@
-"""The array types that ultr passes around, and their fingerprint."""
+"""The array types that ultr passes around, their ratio and their fingerprint."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Strings: TypeAlias = npt.NDArray[np.str_]
 
 _CHUNK = 2**24
+
+
+def ratio(above: Counts, below: Counts, *, otherwise: float = 0.0) -> Doubles:
+    """`above / below`, and `otherwise` where `below` is not above 0.
+
+    >>> ratio(np.array([1, 0]), np.array([4, 0])).tolist()
+    [0.25, 0.0]
+    """
+    return np.divide(above, below, out=np.full(np.shape(below), otherwise), where=below > 0)
 
 
 def is_whole(array: npt.NDArray[Any]) -> bool:

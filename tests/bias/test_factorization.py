@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ultr.arrays import Doubles
-from ultr.bias.factorization import fit_one_more, fit_rank_one, log_likelihood, raw_rates
+from ultr.arrays import Doubles, ratio
+from ultr.bias.factorization import fit_one_more, fit_rank_one, log_likelihood
 from ultr.clicks import ClickMatrix, TrustBias
 from ultr.clicks.independent import IndependentClicks
 
@@ -40,7 +40,7 @@ def test_expected_counts_of_trust_bias_need_two_terms_and_those_of_the_real_matr
     rates = MODELS[name].rates(4)[None]
     impressions = np.full(rates.shape, 1_000.0)
     clicks = impressions * rates
-    whole = log_likelihood(clicks, impressions, raw_rates(clicks, impressions))
+    whole = log_likelihood(clicks, impressions, ratio(clicks, impressions))
     one = fit_rank_one(clicks, impressions)
     two = fit_one_more(clicks, impressions, one, np.random.default_rng(0), rounds=3_000, tolerance=1e-6)
     assert whole - one.log_likelihood > 50
@@ -65,7 +65,7 @@ def test_no_round_lowers_the_likelihood_and_no_probability_leaves_zero_to_one() 
 
 def test_one_term_more_is_never_worse_and_the_measured_rates_are_best() -> None:
     clicks, impressions = _counts(3)
-    fit, whole = fit_rank_one(clicks, impressions), log_likelihood(clicks, impressions, raw_rates(clicks, impressions))
+    fit, whole = fit_rank_one(clicks, impressions), log_likelihood(clicks, impressions, ratio(clicks, impressions))
     for _ in range(2):
         more = fit_one_more(clicks, impressions, fit, np.random.default_rng(0))
         assert (more.log_likelihood >= fit.log_likelihood).all()

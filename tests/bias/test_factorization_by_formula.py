@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, ratio
 from ultr.bias.factorization import (
     Factorization,
     _climb,
@@ -15,7 +15,6 @@ from ultr.bias.factorization import (
     fit_one_more,
     fit_rank_one,
     log_likelihood,
-    raw_rates,
 )
 
 
@@ -92,8 +91,8 @@ def test_the_likelihood_is_that_of_scipy() -> None:
 
 
 def test_rates_are_0_where_nothing_was_shown() -> None:
-    assert raw_rates(np.array([[1.0, 0.0]]), np.array([[4.0, 0.0]])).tolist() == [[0.25, 0.0]]
-    assert raw_rates(np.array([[1.0]]), np.array([[1.0]])).tolist() == [[1.0]]
+    assert ratio(np.array([[1.0, 0.0]]), np.array([[4.0, 0.0]])).tolist() == [[0.25, 0.0]]
+    assert ratio(np.array([[1.0]]), np.array([[1.0]])).tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize("largest", [0, 1])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, ratio
 from ultr.bias import RankTest, rank_test
-from ultr.bias.factorization import Factorization, fit_rank_one, raw_rates
+from ultr.bias.factorization import Factorization, fit_rank_one
 from ultr.bias.grouped_documents import GroupedDocuments
 from ultr.bias.rank_test import _checked, _Climb, _one_more, document_rank_test
 from ultr.data.cells import Cells
@@ -81,7 +81,7 @@ def test_the_last_term_makes_every_rate_its_own(turned: bool) -> None:  # noqa: 
     one = Factorization(np.ones((2, rows, 1)), np.full((2, 1, columns), 0.4), np.full(2, -1e9))
     more = _one_more(clicks, shown, one, random)
     assert more.rows.shape[2] == 2
-    assert (np.abs(more.rates - raw_rates(clicks, shown)).max(axis=(1, 2)) > 1e-3).all()
+    assert (np.abs(more.rates - ratio(clicks, shown)).max(axis=(1, 2)) > 1e-3).all()
 
 
 def test_power_is_the_share_of_trusting_counts_that_would_be_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.clicks.oracle import CASES, MAX_LABEL, Case, Pattern
 
@@ -62,7 +62,6 @@ def test_pattern_probabilities_of_the_oracle_sum_to_one(case: Case, labels: Patt
 
 
 @every_case
-@settings(deadline=None)
 @given(lists=st.lists(st.lists(st.integers(0, MAX_LABEL), min_size=4, max_size=4), min_size=1, max_size=3))
 def test_probabilities_are_the_exact_marginals(case: Case, lists: list[list[int]]) -> None:
     expected = [case.moments(tuple(labels))[0] for labels in lists]

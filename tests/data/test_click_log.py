@@ -121,7 +121,7 @@ def shown(log: ClickLog) -> list[tuple[int, bytes, bytes]]:
     ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), lists=st.integers(1, 80))
 def test_collapse_keeps_every_total_and_leaves_no_list_twice(seed: int, lists: int) -> None:
     log = random_log(seed, lists=lists)
@@ -169,7 +169,7 @@ def test_select_takes_lists_by_number_in_order_or_by_mask() -> None:
     assert totals(parts[0]) | totals(parts[1]) == totals(log)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), held_out=st.floats(0.2, 0.8))
 def test_split_has_no_query_on_both_sides_and_loses_nothing(seed: int, held_out: float) -> None:
     log = random_log(seed)
@@ -197,7 +197,7 @@ def test_a_share_out_of_range_is_refused() -> None:
         random_log().split(0)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), held_out=st.floats(0.2, 0.8))
 def test_a_split_by_page_loses_nothing_and_has_lists_on_both_sides(seed: int, held_out: float) -> None:
     log = random_log(seed)

@@ -41,7 +41,7 @@ def one_list(impressions: list[int]) -> ClickLog:
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000))
 def test_collapse_sums_within_a_period_only(seed: int) -> None:
     log = timed_log(seed)
@@ -85,7 +85,7 @@ def brute_force(impressions: list[int], held_out: float) -> int:
     return min(near, key=lambda count: (near[count], count))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=8), st.floats(0.01, 1.0))
 def test_a_split_by_time_puts_the_last_periods_aside(impressions: list[int], held_out: float) -> None:
     log = one_list(impressions)

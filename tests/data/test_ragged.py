@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ultr.arrays import Integers
@@ -14,7 +14,6 @@ from ultr.errors import DataError
 lengths_of_lists = st.lists(st.integers(0, 6), max_size=8).map(lambda values: np.array(values, dtype=np.int64))
 
 
-@settings(deadline=None)
 @given(lengths_of_lists)
 def test_offsets_and_list_numbers_say_the_same(lengths: Integers) -> None:
     offsets = ragged.from_lengths(lengths)
@@ -23,7 +22,6 @@ def test_offsets_and_list_numbers_say_the_same(lengths: Integers) -> None:
     assert np.bincount(ragged.list_numbers(offsets), minlength=len(lengths)).tolist() == lengths.tolist()
 
 
-@settings(deadline=None)
 @given(lengths_of_lists, st.randoms(use_true_random=False))
 def test_rows_of_chosen_lists_are_those_a_loop_would_take(lengths: Integers, random: object) -> None:
     offsets = ragged.from_lengths(lengths)
@@ -32,7 +30,6 @@ def test_rows_of_chosen_lists_are_those_a_loop_would_take(lengths: Integers, ran
     assert ragged.rows_of(chosen, offsets).tolist() == expected
 
 
-@settings(deadline=None)
 @given(lengths_of_lists, st.integers(0, 7))
 def test_padding_cuts_long_lists_and_fills_short_ones(lengths: Integers, width: int) -> None:
     offsets = ragged.from_lengths(lengths)
@@ -44,7 +41,6 @@ def test_padding_cuts_long_lists_and_fills_short_ones(lengths: Integers, width: 
     assert (ragged.mask(offsets, width=width) == (padded >= 0)).all()
 
 
-@settings(deadline=None)
 @given(lengths_of_lists)
 def test_pairs_are_those_a_double_loop_would_take(lengths: Integers) -> None:
     offsets = ragged.from_lengths(lengths)

@@ -17,7 +17,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "_BINS", 1_000)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 40), max_size=80), st.sampled_from([1, 10**12]))
 def test_blocks_have_every_row_once_whole_keys_and_rising_keys(keys: list[int], factor: int) -> None:
     array = np.array(keys, dtype=np.int64) * factor

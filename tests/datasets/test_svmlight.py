@@ -318,7 +318,7 @@ def near_misses() -> st.SearchStrategy[bytes]:
 
 class TestTwoParsersOfOneGrammar:
     @given(st.one_of(near_misses(), st.binary(max_size=60)))
-    @settings(max_examples=1500, deadline=None)
+    @settings(max_examples=1500)
     def test_the_fast_parser_agrees_wherever_it_does_not_decline(self, text: bytes) -> None:
         text = text if text.endswith(b"\n") else text + b"\n"
         fast = parse_ordinary(text, line=5, limits=LIMITS)
@@ -326,7 +326,7 @@ class TestTwoParsersOfOneGrammar:
             assert same_blocks(fast, parse_lines(text, path="file", line=5, limits=LIMITS))
 
     @given(st.lists(st.floats(width=64), min_size=1, max_size=8), st.sampled_from(["%r", "%.6f", "%.3e", "%.17g"]))
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=500)
     def test_numbers_agree_bit_for_bit(self, numbers: list[float], form: str) -> None:
         line = "1 qid:1" + "".join(f" {i + 1}:{form % number}" for i, number in enumerate(numbers)) + "\n"
         fast = parse_ordinary(line.encode(), line=1, limits=LIMITS)
@@ -346,7 +346,7 @@ class TestTwoParsersOfOneGrammar:
         assert parse_ordinary(text, line=1, limits=LIMITS) is not None
 
     @given(content=st.one_of(near_misses(), st.binary(max_size=200)), kind=st.sampled_from(sorted(COMPRESS)))
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_arbitrary_bytes_raise_nothing_but_data_errors(
         self, content: bytes, kind: str, write: Callable[[bytes], Path]
     ) -> None:
@@ -387,7 +387,7 @@ def as_text(lists: JudgedLists) -> bytes:
 
 class TestAgainstOthers:
     @given(lists=judged_lists())
-    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_written_lists_come_back_the_same(self, lists: JudgedLists, write: Callable[[bytes], Path]) -> None:
         path = write(as_text(lists))
         assert same_lists(read_svmlight(path, max_label=31), lists)

@@ -111,7 +111,7 @@ def cut(log: ClickLog, how: tuple[str, float, int, int]) -> ClickLog:
     return log.split(share, by=by, seed=seed)[part]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(above=st.lists(cuts, max_size=1), below=st.lists(cuts, min_size=1, max_size=3))
 def test_after_any_splits_of_splits_what_is_left_is_the_log_without_the_training_data(above: Any, below: Any) -> None:
     try:
@@ -128,7 +128,7 @@ def test_after_any_splits_of_splits_what_is_left_is_the_log_without_the_training
     assert found.warnings == ()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     ways=st.lists(st.lists(cuts.filter(lambda way: way[0] != "page"), min_size=1, max_size=2), min_size=2, max_size=3)
 )

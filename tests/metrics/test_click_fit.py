@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
@@ -39,13 +39,11 @@ def mean(probabilities: Doubles, clicks: Integers, impressions: Integers) -> flo
 
 
 @given(rows)
-@settings(deadline=None)
 def test_a_collapsed_row_gives_the_same_as_its_separate_impressions(collapsed: Rows) -> None:
     assert mean(*columns(collapsed)) == pytest.approx(mean(*columns(separate(collapsed))), rel=1e-12)
 
 
 @given(rows)
-@settings(deadline=None)
 def test_the_log_likelihood_is_the_negative_log_loss_of_scikit_learn(collapsed: Rows) -> None:
     probabilities, clicks, _ = columns(separate(collapsed))
     assert mean(*columns(collapsed)) == pytest.approx(-log_loss(clicks, probabilities, labels=[0, 1]))

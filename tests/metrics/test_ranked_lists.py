@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ultr.arrays import ratio
 from ultr.errors import DataError
 from ultr.metrics import average_precision, expected_reciprocal_rank, precision, rank_lists, reciprocal_rank
-from ultr.metrics.ranked_lists import ratio
 
 OFFSETS = np.array([0, 3, 3, 5])
 RANKED = rank_lists(np.array([0.1, 0.9, 0.9, 2.0, 3.0]), np.array([2, 1, 0, 0, 0]), OFFSETS)
@@ -38,7 +38,7 @@ def test_ranks_up_to_the_cutoff_count(cutoff: int | None, counts: list[int]) -> 
 
 def test_lists_without_a_relevant_document_have_no_value() -> None:
     np.testing.assert_array_equal(RANKED.where_judged(np.array([1.0, 2.0, 3.0])), [1.0, np.nan, np.nan])
-    np.testing.assert_array_equal(ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0])), [0.25, np.nan])
+    np.testing.assert_array_equal(ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0]), otherwise=np.nan), [0.25, np.nan])
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
     return draw(st.permutations(rows + always))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.sampled_from([0, 2, 3]))
 def test_a_log_collapses_as_it_does_by_hand(rows: list[Row], rare: int) -> None:
     expected = collapsed(rows, rare=rare)

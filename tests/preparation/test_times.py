@@ -33,7 +33,7 @@ SIX = [row for number in range(6) for row in page(number, "ab"[number % 2], "xy"
 """Six pages of two rows, three of each query."""
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.data(), st.integers(2, 5))
 def test_a_log_with_times_collapses_as_it_does_by_hand(rows: list[Row], data: st.DataObject, periods: int) -> None:
     times = st.one_of(st.integers(-3, 6), st.sampled_from([*range(10)] * 5 + [None]))

@@ -25,7 +25,6 @@ from ultr.serving.settings import ServiceSettings
 
 QUICK = settings(
     max_examples=150,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -278,7 +278,6 @@ def test_clients_are_logged_with_their_lists(service: Client, tmp_path: Path) ->
 
 @settings(
     max_examples=60,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

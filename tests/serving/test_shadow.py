@@ -28,7 +28,7 @@ def naive(old: list[float], new: list[float], top: int) -> tuple[float, bool, in
     return len({*first[:top]} & {*second[:top]}) / len(first[:top]), first[0] != second[0], max(moves)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(SCORES, st.integers(1, 12), st.randoms(use_true_random=False))
 def test_a_divergence_is_what_its_words_say(old: list[float], top: int, random: Any) -> None:
     new = random.sample(old, len(old))
@@ -37,7 +37,7 @@ def test_a_divergence_is_what_its_words_say(old: list[float], top: int, random: 
     assert found.drift >= 0
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=20), st.floats(0.1, 10), st.floats(-10, 10))
 def test_another_scale_is_no_divergence(scores: list[int], scale: float, shift: float) -> None:
     old = np.array(scores, dtype=np.float64)

@@ -42,7 +42,7 @@ def test_a_draft_is_that_of_the_paper_for_all_orders_and_coins(candidates: int) 
             assert found == naive(old, new, list(coins), size=size)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.permutations(range(9)), st.integers(1, 9))
 def test_propensities_are_the_frequencies_over_all_coins(rival: list[int], size: int) -> None:
     drafts = outcomes(rival[:size])
@@ -59,7 +59,7 @@ def test_propensities_are_the_frequencies_over_all_coins(rival: list[int], size:
         assert draft.propensities == [chances[place][pick.rank] for place, pick in enumerate(draft.picks)]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.permutations(range(7)), st.integers(0, 15))
 def test_exchanged_rankers_exchange_their_teams_and_nothing_else(rival: list[int], flips: int) -> None:
     turned = np.argsort(rival).tolist()

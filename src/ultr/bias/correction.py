@@ -145,5 +145,4 @@ def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles 
 
 def _centred(scores: Doubles, offsets: Integers) -> Doubles:
     means = np.add.reduceat(scores, offsets[:-1]) / np.diff(offsets)
-    centred: Doubles = scores - np.repeat(means, np.diff(offsets))
-    return centred
+    return scores - np.repeat(means, np.diff(offsets))

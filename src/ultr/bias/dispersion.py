@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
-from ultr.data.cells import mean_of_pairs
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed, spread
 
@@ -81,7 +80,7 @@ def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubl
     found = dispersion(cell, cells.impressions, cells.clicks, blocks=query)
     shown = np.bincount(cell, cells.impressions, minlength=size).astype(np.float64)
     pairs = np.bincount(cell, cells.impressions * (cells.impressions - 1), minlength=size).astype(np.float64)
-    return found, found.factors(mean_of_pairs(pairs, shown)).reshape(count, cells.count)
+    return found, found.factors(ratio(pairs, shown)).reshape(count, cells.count)
 
 
 def dispersion(

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ultr.arrays import Counts, Doubles, Integers, Mask
+from ultr.arrays import Counts, Doubles, Integers, Mask, ratio
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -133,8 +133,8 @@ class ExploredCells:
         `times` says how often each group counts, by default once.
         """
         weights, squares, clicked = self.sums.sum(axis=0) if times is None else np.tensordot(times, self.sums, axes=1)
-        shown = np.divide(weights**2, squares, out=np.zeros_like(weights), where=squares > 0)
-        rates = np.divide(clicked, weights, out=np.zeros_like(weights), where=weights > 0)
+        shown = ratio(weights**2, squares)
+        rates = ratio(clicked, weights)
         return Cells(
             documents=self.strata.astype(np.int64),
             positions=self.positions.astype(np.int64),
@@ -161,8 +161,7 @@ class _Part(NamedTuple):
 
     def keys(self, widest: int, count: int) -> Integers:
         """The cell of each row, as one number."""
-        keys: Integers = (self.lengths * widest + self.bases) * count + self.positions
-        return keys
+        return (self.lengths * widest + self.bases) * count + self.positions
 
 
 def _parts(
@@ -197,8 +196,8 @@ def _possible_everywhere(parts: Iterable[_Part], longest: int) -> Mask:
         for total, values in zip(sums, (unknown, unknown / part.chances, unknown / part.chances**2), strict=True):
             total += np.bincount(part.lengths, values, minlength=longest + 1)
     pages, weights, squares = sums
-    mean = np.divide(weights, pages, out=np.zeros(longest + 1), where=pages > 0)
-    variance = np.divide(squares, pages, out=np.zeros(longest + 1), where=pages > 0) - mean**2
+    mean = ratio(weights, pages)
+    variance = ratio(squares, pages) - mean**2
     error = np.sqrt(np.maximum(variance, 0) / np.maximum(pages, 1))
     fits: Mask = mean + BEYOND_CHANCE * error >= np.arange(longest + 1) * (1 - 1e-9)
     return fits

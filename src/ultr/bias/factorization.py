@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, ratio
 
 _SMALLEST = 1e-300
 _LARGEST = 1 - 1e-12
@@ -54,11 +54,6 @@ def log_likelihood(clicks: Doubles, impressions: Doubles, rates: Doubles) -> Dou
     return total
 
 
-def raw_rates(clicks: Doubles, impressions: Doubles) -> Doubles:
-    """Clicks over impressions, the fit without any constraint; 0 where nothing was shown."""
-    return np.divide(clicks, impressions, out=np.zeros(np.shape(clicks)), where=impressions > 0)
-
-
 def fit_rank_one(
     clicks: Doubles, impressions: Doubles, *, rounds: int = 2_000, tolerance: float = 1e-4
 ) -> Factorization:
@@ -66,8 +61,8 @@ def fit_rank_one(
 
     It stops when ten rounds gain less than `tolerance` of log-likelihood on every table.
     """
-    by_group = raw_rates(clicks.sum(axis=2), impressions.sum(axis=2))
-    by_position = raw_rates(clicks.sum(axis=1), impressions.sum(axis=1))
+    by_group = ratio(clicks.sum(axis=2), impressions.sum(axis=2))
+    by_position = ratio(clicks.sum(axis=1), impressions.sum(axis=1))
     # The start must have all P below 1, and the margins are rates: a product of two rates scaled to the mean rate.
     peaks = np.maximum(by_position.max(axis=1), _SMALLEST)[:, None]
     rows, columns = by_group[:, :, None], (by_position / peaks)[:, None, :]
@@ -142,14 +137,13 @@ def _growth(clicks: Doubles, skips: Doubles, rows: Doubles, columns: Doubles) ->
     np.subtract(1, rates, out=rates)
     lost = np.einsum("gpt,pkt->gkt", np.divide(skips, rates, out=rates), columns)
     whole = peak * gained + (1 - peak) * lost
-    growth: Doubles = np.divide(gained, whole, out=np.ones_like(whole), where=whole > 0)
-    return growth
+    return ratio(gained, whole, otherwise=1.0)
 
 
 def _misfit(clicks: Doubles, impressions: Doubles, rates: Doubles) -> tuple[Doubles, Doubles]:
     """The leading singular vectors of the standardised residuals, each scaled to 1."""
     variance = np.maximum(impressions * rates * (1 - rates), 0)
-    residual = np.divide(clicks - impressions * rates, np.sqrt(variance), out=np.zeros_like(rates), where=variance > 0)
+    residual = ratio(clicks - impressions * rates, np.sqrt(variance))
     left, _, right = np.linalg.svd(residual, full_matrices=False)
     up, down = left[:, :, 0], right[:, 0]
     return up / np.abs(up).max(axis=1, keepdims=True), down / np.abs(down).max(axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.bias.dispersion import draw_clicks
 from ultr.bias.position_based_fit import poisson_relevance, poisson_relevances
 from ultr.data.cells import Cells
@@ -85,7 +85,7 @@ class GroupedDocuments:
         mean = np.bincount(self.groups, self.cells.impressions * of_cell) / np.bincount(
             self.groups, self.cells.impressions
         )
-        return np.divide(of_cell, mean[self.groups], out=np.zeros(len(of_cell)), where=mean[self.groups] > 0)
+        return ratio(of_cell, mean[self.groups])
 
 
 def _doubt(cells: Cells, relevance: Doubles, examination: Doubles, factors: Doubles) -> Doubles:

@@ -232,8 +232,7 @@ def _parts(links: Sequence[tuple[int, int]], impressions: Doubles) -> Integers:
     sizes = np.bincount(numbers, impressions)
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    parts: Integers = rank[numbers]
-    return parts
+    return rank[numbers]
 
 
 def _forest(count: int, links: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers, Mask
+from ultr.arrays import Doubles, Integers, Mask, ratio
 from ultr.bias.swaps import check_linked
 from ultr.data import ragged, row_blocks
 from ultr.data.cells import Cells
@@ -56,7 +56,7 @@ def poisson_relevance(
     theta = np.ones(cells.count) if start is None else start / start.max()
     for _ in range(_ROUNDS):
         relevance, reach = step(theta)
-        before, theta = theta, np.divide(at_position, reach, out=np.zeros(cells.count), where=reach > 0)
+        before, theta = theta, ratio(at_position, reach)
         theta = theta / max(theta.max(), 1e-300)
         if np.abs(theta - before).max() < tolerance:
             break
@@ -78,10 +78,10 @@ def poisson_relevances(cells: Cells, clicks: Doubles, *, start: Doubles) -> Doub
     moving = np.arange(len(clicks))
     for _ in range(_ROUNDS):
         exposed = theta @ table.T
-        relevance = np.divide(clicked, exposed, out=np.zeros_like(clicked), where=exposed > 0)
+        relevance = ratio(clicked, exposed)
         relevances[moving] = relevance
         reach = relevance @ table
-        before, theta = theta, np.divide(at_position, reach, out=np.zeros_like(reach), where=reach > 0)
+        before, theta = theta, ratio(at_position, reach)
         theta = theta / np.maximum(theta.max(axis=1, keepdims=True), 1e-300)
         left = np.abs(theta - before).max(axis=1) >= _TOLERANCE
         if not left.any():
@@ -118,7 +118,7 @@ def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, 
 
         def whole(theta: Doubles) -> tuple[Doubles, Doubles]:
             exposed = table @ theta
-            relevance = np.divide(clicked, exposed, out=np.zeros_like(clicked), where=exposed > 0)
+            relevance = ratio(clicked, exposed)
             return relevance, relevance @ table
 
         return whole
@@ -130,7 +130,7 @@ def _steps(cells: Cells, clicks: Doubles) -> Callable[[Doubles], tuple[Doubles, 
         for part, those in parts:
             number, place, shown = cells.documents[part] - those.start, cells.positions[part], cells.impressions[part]
             exposed = np.bincount(number, shown * theta[place])
-            some = np.divide(clicked[those], exposed, out=np.zeros(len(exposed)), where=exposed > 0)
+            some = ratio(clicked[those], exposed)
             reach += np.bincount(place, shown * some[number], minlength=cells.count)
             relevance[those] = some
         return relevance, reach

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.data.scaling import FeatureScaling
@@ -111,15 +111,14 @@ def _rows(
 
 def _centred(values: Doubles, starts: Integers, lengths: Integers) -> Doubles:
     means = np.add.reduceat(values, starts, axis=0) / lengths.reshape(-1, *[1] * (values.ndim - 1))
-    centred: Doubles = values - np.repeat(means, lengths, axis=0)
-    return centred
+    return values - np.repeat(means, lengths, axis=0)
 
 
 def _coefficients(grams: Doubles, moments: Doubles, squares: Doubles) -> Doubles:
     """[folds, features]: for each fold the ridge fit on the others, its penalty chosen among those."""
     folds = len(grams)
     scale = np.sqrt(np.einsum("fii->i", grams))
-    unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+    unit = ratio(np.ones_like(scale), scale)
     grams, moments = grams * unit[:, None] * unit, moments * unit
     chosen = []
     for fold in range(folds):
@@ -158,7 +157,7 @@ def _rank_correlation(
         places = _centred(np.arange(len(number), dtype=np.float64), starts, lengths)
         product, spread = np.bincount(number, ranks * places), np.bincount(number, ranks**2)
         norm = np.sqrt(spread * np.bincount(number, places**2))
-        correlation = np.divide(product, norm, out=np.zeros(len(chunk)), where=norm > 0)
+        correlation = ratio(product, norm)
         total += float(correlation @ log.impressions[lists[chunk]])
         weight += float(log.impressions[lists[chunk]].sum())
     return total / weight

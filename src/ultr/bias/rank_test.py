@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.bias.dispersion import draw_clicks
-from ultr.bias.factorization import Factorization, fit_one_more, fit_rank_one, log_likelihood, raw_rates
+from ultr.bias.factorization import Factorization, fit_one_more, fit_rank_one, log_likelihood
 from ultr.bias.grouped_documents import GroupedDocuments
 from ultr.counted import counted
 from ultr.errors import DataError
@@ -174,7 +174,7 @@ class _Climb:
         size = self.clicks.shape
         last = min(size) if largest is None else min(checks.integer("largest", largest, at_least=2), *size)
         counts, shown = self.clicks[None], self.impressions[None]
-        measured = raw_rates(counts, shown)
+        measured = ratio(counts, shown)
         best = log_likelihood(counts, shown, measured)
         fits = [fit_rank_one(counts, shown)]
         p_values: list[float] = []
@@ -247,7 +247,7 @@ def _one_more(clicks: Doubles, impressions: Doubles, fit: Factorization, random:
     """One term more than `fit`; the last possible one makes every rate its own, so there is nothing to search."""
     if fit.rows.shape[2] + 1 < min(clicks.shape[1:]):
         return fit_one_more(clicks, impressions, fit, random)
-    rates = raw_rates(clicks, impressions)
+    rates = ratio(clicks, impressions)
     whole = log_likelihood(clicks, impressions, rates)
     groups, positions = clicks.shape[1:]
     one = np.broadcast_to(np.eye(min(groups, positions)), (len(clicks), *[min(groups, positions)] * 2))

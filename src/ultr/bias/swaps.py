@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers, Mask
+from ultr.arrays import Doubles, Integers, Mask, ratio
 from ultr.bias.explored_cells import ExploredCells
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -128,7 +128,7 @@ def swaps_by_group(cells: Cells, groups: Integers, *, count: int) -> tuple[Doubl
     sums = np.zeros((3, int(np.prod(size))))
     for part in cells.parts():
         documents, place, shown = cells.documents[part], cells.positions[part], cells.impressions[part]
-        rates = np.divide(cells.clicks[part], shown, out=np.zeros(len(shown)), where=shown > 0)
+        rates = ratio(cells.clicks[part], shown)
         group = groups[documents].astype(np.int64)
         # Each pair of cells of one document is a swap; they lie `step` cells apart.
         for step in range(1, cells.count):
@@ -137,7 +137,7 @@ def swaps_by_group(cells: Cells, groups: Integers, *, count: int) -> tuple[Doubl
                 break
             lower = upper + step
             both = shown[upper] + shown[lower]
-            weight = np.divide(shown[upper] * shown[lower], both, out=np.zeros(len(both)), where=both > 0)
+            weight = ratio(shown[upper] * shown[lower], both)
             pair = (group[upper] * cells.count + place[upper]) * cells.count + place[lower]
             for total, values in zip(sums, (weight, weight * rates[upper], weight * rates[lower]), strict=True):
                 np.add.at(total, pair, values)

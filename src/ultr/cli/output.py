@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ultr import files
+from ultr.arrays import ratio
 from ultr.printable import visible
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
 
     seen = log.position.values.max(initial=-1) + 1
     shown, clicked = (values[:seen] for values in log.totals(log.position))
-    rates = np.divide(clicked, shown, out=np.zeros_like(clicked), where=shown > 0)
+    rates = ratio(clicked, shown)
     if as_json:
         print_json(
             {

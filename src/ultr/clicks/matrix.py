@@ -72,5 +72,4 @@ class ClickMatrix(IndependentClicks):
             )
         # Not np.round, which takes halves to the even neighbour.
         row = np.floor(np.arange(max_label + 1) * (rows - 1) / max_label + 0.5).astype(np.int64)
-        chosen: Doubles = np.array(self.matrix)[row]
-        return chosen
+        return np.array(self.matrix)[row]

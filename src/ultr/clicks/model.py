@@ -92,5 +92,4 @@ def checked_impressions(impressions: Integers, *, lists: int) -> Integers:
 def picked(by_grade: Doubles, labels: Integers) -> Doubles:
     """The entries of a table [grades, positions] for the documents of shown lists; 0 where there is no document."""
     padded = np.concatenate([by_grade, np.zeros_like(by_grade[:1])])
-    chosen: Doubles = padded[labels, np.arange(labels.shape[1])]
-    return chosen
+    return padded[labels, np.arange(labels.shape[1])]

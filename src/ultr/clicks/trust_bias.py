@@ -45,5 +45,4 @@ class TrustBias(PositionBased):
     def taken(self, max_label: int) -> Doubles:
         """[grades, positions], the probability that an examined document is clicked."""
         grade = relevance(np.arange(max_label + 1), max_label=max_label, noise=self.noise)[:, None]
-        taken: Doubles = np.array(self.relevant_taken) * grade + np.array(self.irrelevant_taken) * (1 - grade)
-        return taken
+        return np.array(self.relevant_taken) * grade + np.array(self.irrelevant_taken) * (1 - grade)

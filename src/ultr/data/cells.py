@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Counts, Doubles, Integers, Mask
+from ultr.arrays import Counts, Doubles, Integers, Mask, ratio
 from ultr.data import ragged, row_blocks
 from ultr.data.gathering import collect, new_array, take
 
@@ -73,7 +73,7 @@ class Cells:
                 kept = used[number]
                 numbers = known + (np.cumsum(used) - 1)[number[kept]]
                 known += int(used.sum())
-                together = mean_of_pairs(pairs, shown)
+                together = ratio(pairs, shown)
                 yield numbers, (keys % count)[kept], shown[kept], clicked[kept], together[kept], ids[used]
 
         numbers, places, shown, clicked, together, ids = collect(blocks(), _COLUMNS)
@@ -82,8 +82,7 @@ class Cells:
     def moved(self) -> Integers:
         """The cells of documents with a click that were shown at several positions; those never shown are left out."""
         found = ([part.start + np.flatnonzero(self._moved(part))] for part in self.parts())
-        cells: Integers = collect(found, [np.int64])[0]
-        return cells
+        return collect(found, [np.int64])[0]
 
     def _moved(self, part: slice) -> Mask:
         numbers, shown = self.documents[part] - self.documents[part.start], self.impressions[part] > 0
@@ -130,11 +129,6 @@ class Cells:
             stop = int(np.searchsorted(self.documents, last, side="right"))
             yield slice(start, stop)
             start = stop
-
-
-def mean_of_pairs(pairs: Doubles, shown: Doubles) -> Doubles:
-    """`Cells.together`, from the ordered pairs of impressions of one list, summed over lists."""
-    return np.divide(pairs, shown, out=np.zeros(len(shown)), where=shown > 0)
 
 
 def renumbered(documents: Integers) -> Integers:

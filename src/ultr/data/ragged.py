@@ -46,8 +46,7 @@ def list_numbers(offsets: Integers) -> Integers:
 
 def chosen(lists: Integers | npt.NDArray[np.bool_]) -> Integers:
     """Chosen lists as numbers, given as numbers or as a mask."""
-    numbers: Integers = np.flatnonzero(lists) if lists.dtype == np.bool_ else lists.astype(np.int64, copy=False)
-    return numbers
+    return np.flatnonzero(lists) if lists.dtype == np.bool_ else lists.astype(np.int64, copy=False)
 
 
 class Span(NamedTuple):
@@ -124,8 +123,7 @@ def ranks(offsets: Integers) -> Integers:
     >>> ranks(np.array([0, 2, 5])).tolist()
     [0, 1, 0, 1, 2]
     """
-    places: Integers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-    return places
+    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
 def following(offsets: Integers) -> Integers:
@@ -134,8 +132,7 @@ def following(offsets: Integers) -> Integers:
     >>> following(np.array([0, 3, 5])).tolist()
     [2, 1, 0, 1, 0]
     """
-    after: Integers = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1]) - 1
-    return after
+    return np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1]) - 1
 
 
 def pair_offsets(offsets: Integers) -> Integers:

@@ -47,5 +47,4 @@ def lists_of(rows: Integers, offsets: Integers) -> Integers:
     >>> lists_of(np.array([0, 2, 4]), np.array([0, 2, 2, 5])).tolist()
     [0, 2, 2]
     """
-    numbers: Integers = np.searchsorted(offsets, rows, side="right") - 1
-    return numbers
+    return np.searchsorted(offsets, rows, side="right") - 1

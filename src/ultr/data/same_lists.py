@@ -73,5 +73,4 @@ def _scrambled(values: Words) -> Words:
     mixed = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    scrambled: Words = mixed ^ (mixed >> np.uint64(31))
-    return scrambled
+    return mixed ^ (mixed >> np.uint64(31))

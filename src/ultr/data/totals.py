@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ultr.arrays import Counts, Doubles, Integers
+from ultr.arrays import Counts, Doubles, Integers, ratio
 from ultr.data import ragged
 from ultr.data.gathering import new_array
 
@@ -21,9 +21,7 @@ class Totals(NamedTuple):
     @property
     def rates(self) -> Doubles:
         """Clicks over impressions; NaN where nothing was shown."""
-        unknown = np.full(self.clicks.shape, np.nan)
-        rates: Doubles = np.divide(self.clicks, self.impressions, out=unknown, where=self.impressions > 0)
-        return rates
+        return ratio(self.clicks, self.impressions, otherwise=np.nan)
 
 
 def totals(

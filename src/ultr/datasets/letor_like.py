@@ -160,8 +160,7 @@ class _Judge:
 
     def relevance(self, candidates: _HiddenLists) -> Doubles:
         """The true relevance, before the judge errs."""
-        relevance: Doubles = self.parts(candidates) @ self.part_weights
-        return relevance
+        return self.parts(candidates) @ self.part_weights
 
     def labels(self, candidates: _HiddenLists) -> Integers:
         """The grades that the judge gives."""

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import spread
 from ultr.data.totals import Totals
@@ -188,8 +188,7 @@ def _ratio(early: Totals, late: Totals, times: Integers) -> Interval:
 def _expected_ratio(shown_before: Doubles, before: Doubles, shown_after: Doubles, after: Doubles) -> Doubles:
     """The ratio of each sample, [samples]; only positions that the first part has too count."""
     known = shown_before > 0
-    rates = np.divide(before, shown_before, out=np.zeros_like(before), where=known)
+    rates = ratio(before, shown_before)
     expected = (shown_after * rates).sum(axis=1)
     found = np.where(known, after, 0).sum(axis=1)
-    ratio: Doubles = np.divide(found, expected, out=np.full(len(found), np.nan), where=expected > 0)
-    return ratio
+    return ratio(found, expected, otherwise=np.nan)

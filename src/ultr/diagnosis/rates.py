@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
@@ -71,7 +71,7 @@ def click_rates(log: ClickLog, cells: BiasFactor | Integers, *, count: int | Non
     """
     impressions, clicks = (total.astype(np.int64) for total in log.totals(cells, count=count))
     count, numbers = len(impressions), cells.values if isinstance(cells, BiasFactor) else cells
-    rate = np.divide(clicks, impressions, out=np.zeros(count), where=impressions > 0)
+    rate = ratio(clicks, impressions)
     squares, units = np.zeros(count), np.zeros(count, dtype=np.int64)
     for cell, shown, clicked in _by_unit(log, numbers, count=count):
         # Added one after the other, so that the sum is the same however the units are shared out.
@@ -80,7 +80,7 @@ def click_rates(log: ClickLog, cells: BiasFactor | Integers, *, count: int | Non
     # One query says nothing about how queries differ: its square is 0, and its impressions are all there is to go by.
     several = units / np.maximum(units - 1, 1)
     binomial = rate * (1 - rate) * impressions
-    effect = np.divide(squares * several, binomial, out=np.ones(count), where=binomial > 0)
+    effect = ratio(squares * several, binomial, otherwise=1.0)
     low, high = wilson(rate, impressions / np.maximum(effect, 1))
     return Rates(impressions, clicks, low, high)
 

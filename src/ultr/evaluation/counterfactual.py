@@ -48,7 +48,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Floats
+from ultr.arrays import Doubles, Floats, ratio
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart, check_codes
@@ -163,7 +163,7 @@ class Valuation:
             clicks += float(part.clicks @ (weights > 0))
             kept += float(part.amounts @ click_weights)
             squared += float(part.squares @ click_weights**2)
-            seen = np.divide(part.amounts * weights, examined, out=np.zeros_like(weights), where=examined > 0)
+            seen = ratio(part.amounts * weights, examined)
             full += float(seen.sum())
             placed += float(part.impressions @ weights)
             unsupported += float((part.impressions * weights) @ (examined == 0))

@@ -91,8 +91,7 @@ class EvidencePart:
             return found
         clicked = self.clicks > 0
         ratio = np.divide(self.worth.totals, self.clicks, out=np.full_like(found, self.worth.per_click), where=clicked)
-        value: Doubles = found * ratio + np.where(clicked, 0.0, self.worth.totals / divisor)
-        return value
+        return found * ratio + np.where(clicked, 0.0, self.worth.totals / divisor)
 
     def total(self, values: Doubles) -> Doubles:
         """The sum over the candidates of each query, [queries of the part]."""
@@ -102,8 +101,7 @@ class EvidencePart:
     def mean(self, by_position: Doubles) -> Doubles:
         """[candidates], a value of each position, 0 where not shown, averaged over the impressions of the query."""
         sums = np.bincount(self.shown, self.times * by_position[self.positions], minlength=len(self.candidates))
-        means: Doubles = sums / self.impressions
-        return means
+        return sums / self.impressions
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +199,7 @@ class Evidence:
         of_query = np.searchsorted(numbers, shown.ids[shown.documents[cells]] // size)
         keys = of_query * self.positions + shown.positions[cells]
         times = np.bincount(keys, shown.impressions[cells], minlength=len(numbers) * self.positions)
-        places: Doubles = times.reshape(len(numbers), self.positions) / self.impressions[queries, None]
-        return places
+        return times.reshape(len(numbers), self.positions) / self.impressions[queries, None]
 
 
 def _check(candidates: Candidates, log: ClickLog) -> None:

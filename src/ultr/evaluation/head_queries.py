@@ -77,8 +77,7 @@ class RatePrior:
 
     def rates(self, own: Doubles, mean: Doubles) -> Doubles:
         """The prior mean by the score less that of the query, and that of the query, [documents] each."""
-        rates: Doubles = np.exp(np.clip(self.level + self.within * own + self.between * mean, -30, 5))
-        return rates
+        return np.exp(np.clip(self.level + self.within * own + self.between * mean, -30, 5))
 
 
 def _parts(scores: Doubles, offsets: Integers) -> tuple[Doubles, Doubles]:

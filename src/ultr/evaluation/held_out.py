@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, ratio
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -65,7 +65,7 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
                 in_lists += list_log_likelihood(np.log(shares[span.rows]), clicks) * int(clicks.sum())
             clicked += int(clicks.sum())
     mean = surprise.sum() / shown.sum()
-    by_position = np.divide(surprise, shown, out=np.full(len(shown), np.nan), where=shown > 0)
+    by_position = ratio(surprise, shown, otherwise=np.nan)
     return ClickFit(
         in_lists / clicked, float(-mean), float(np.exp2(mean / np.log(2))), np.exp2(by_position / np.log(2))
     )

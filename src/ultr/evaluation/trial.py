@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.bias import ResampledPropensities
 from ultr.data.click_log import ClickLog
 from ultr.evaluation.counterfactual import IPS, Valuation
@@ -202,8 +202,7 @@ class Trial:
                     below[draw] += times @ (
                         part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
                     )
-        draws: Doubles = np.divide(above, below, out=np.full(len(drawn), np.nan), where=below > 0)
-        return draws
+        return ratio(above, below, otherwise=np.nan)
 
     def _percentiles(self, valuation: Valuation, draws: Doubles, first: Valued, second: Valued) -> Interval:
         """The difference by a valuation with the interval that its draws give."""

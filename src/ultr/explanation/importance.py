@@ -51,8 +51,7 @@ def importance_by_labels(
     before = ndcg(ranker.score(lists.features, lists.offsets), lists.labels, lists.offsets, cutoff=10)
 
     def loss(scores: Floats) -> Doubles:
-        lost: Doubles = before - ndcg(scores, lists.labels, lists.offsets, cutoff=10)
-        return lost
+        return before - ndcg(scores, lists.labels, lists.offsets, cutoff=10)
 
     losses = _losses(ranker, loss, lists.features, lists.offsets, repeats=repeats, seed=seed)
     return _importance(LABELS, losses, lists.feature_names)

@@ -55,8 +55,7 @@ class FlatGraph(RankerGraph):
         places = torch.arange(lengths.max().item())
         mask = places < lengths.unsqueeze(1)
         rows = torch.where(mask, starts.unsqueeze(1) + places, 0)
-        scores: Tensor = self.objective.combine(r[rows], mask)[mask]
-        return scores
+        return self.objective.combine(r[rows], mask)[mask]
 
 
 class DocumentsGraph(RankerGraph):

@@ -225,8 +225,7 @@ def half_of_queries(lists: TrainingLists, *, seed: int) -> Mask | None:
     if len(known) < FEWEST:
         return None
     shuffled = random_numbers(seed, "halves").permutation(len(known))
-    first: Mask = shuffled[numbers] < len(known) / 2
-    return first
+    return shuffled[numbers] < len(known) / 2
 
 
 def _of_fit(stage: Stage, prefix: str, part: Mask | None) -> Stage:

@@ -103,8 +103,7 @@ def _cut(edges: Sequence[float], known: Sequence[float], levels: Integers) -> Ma
         return np.zeros(len(levels), dtype=np.bool_)
     bounds = np.array([-math.inf, *edges, math.inf])
     below = np.searchsorted(known, bounds[1:], side="left")
-    cut: Mask = below > np.searchsorted(known, bounds[:-1], side="right")
-    return cut
+    return below > np.searchsorted(known, bounds[:-1], side="right")
 
 
 def _mapped(factor: BiasFactor, numbers: Integers) -> Integers:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data.cells import Cells
 from ultr.relevance.inputs import Inputs
 from ultr.train.lists import Batch, TrainingLists
@@ -54,8 +54,7 @@ def multinomial(cells: Cells, inputs: Inputs) -> Doubles:
 
     def features(some: Integers) -> Doubles:
         rows = torch.from_numpy(cells.ids[cells.documents[some]])
-        prepared: Doubles = inputs.gather(rows)[:, : inputs.preprocessing.layout.numbers].cpu().double().numpy()
-        return prepared
+        return inputs.gather(rows)[:, : inputs.preprocessing.layout.numbers].cpu().double().numpy()
 
     some = np.arange(0, len(cells.positions), -(-len(cells.positions) // _MOST))
     weights = cells.impressions[some] / cells.impressions[some].mean()
@@ -86,5 +85,5 @@ def balanced(cells: Cells, chances: Doubles, *, largest: float) -> Doubles:
     """1 / P(position | x) of each cell, at most `largest`, over its mean at the position, [cells]."""
     weights: Doubles = np.minimum(1 / np.maximum(chances, 1e-12), largest)
     shown, sums = (np.bincount(cells.positions, each) for each in (cells.impressions, cells.impressions * weights))
-    mean = np.divide(sums, shown, out=np.ones(len(shown)), where=shown > 0)
+    mean = ratio(sums, shown, otherwise=1.0)
     return weights / mean[cells.positions]

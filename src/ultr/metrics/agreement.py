@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged
 
 
@@ -51,5 +51,4 @@ def kendall_tau(
         return sums
 
     untied = np.sqrt(total(one**2) * total(other**2))
-    taus: Doubles = np.divide(total(one * other), untied, out=np.full(len(untied), np.nan), where=untied > 0)
-    return taus
+    return ratio(total(one * other), untied, otherwise=np.nan)

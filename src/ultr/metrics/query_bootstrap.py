@@ -46,8 +46,7 @@ def query_numbers(log: ClickLog) -> Integers:
     """[lists], the query of each, those that occur numbered from 0."""
     occurs = np.zeros(len(log.query_ids), dtype=np.bool_)
     occurs[log.queries] = True
-    numbers: Integers = (np.cumsum(occurs) - 1)[log.queries]
-    return numbers
+    return (np.cumsum(occurs) - 1)[log.queries]
 
 
 def units_of(log: ClickLog, *, fewest: int = FEW_QUERIES) -> Integers:

@@ -81,10 +81,3 @@ def rank_lists(scores: Scores, labels: Integers, offsets: Integers) -> RankedLis
     order = np.lexsort((labels, -scores, lists))
     ranks = np.arange(len(scores)) - offsets[:-1][lists] + 1
     return RankedLists(labels[order], lists, ranks, offsets)
-
-
-def ratio(numerators: Doubles, denominators: Doubles) -> Doubles:
-    """The ratios, NaN where the denominator is 0: a query without a relevant document."""
-    ratios = np.full(len(numerators), np.nan)
-    np.divide(numerators, denominators, out=ratios, where=denominators > 0)
-    return ratios

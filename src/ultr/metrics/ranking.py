@@ -22,9 +22,9 @@ from typing import TypeVar
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.errors import DataError
-from ultr.metrics.ranked_lists import Scores, rank_lists, ratio
+from ultr.metrics.ranked_lists import Scores, rank_lists
 
 Metric = TypeVar("Metric", bound=Callable[..., Doubles])
 
@@ -50,6 +50,7 @@ def ndcg(scores: Scores, labels: Integers, offsets: Integers, *, cutoff: int | N
     return ratio(
         ranked.total((np.exp2(ranked.labels) - 1) * discounts),
         ranked.total((np.exp2(ideal) - 1) * discounts),
+        otherwise=np.nan,
     )
 
 
@@ -77,7 +78,7 @@ def average_precision(scores: Scores, labels: Integers, offsets: Integers, *, cu
     ranked = rank_lists(scores, labels, offsets)
     precisions = ranked.relevant_so_far() / ranked.ranks
     counted = ranked.relevant & ranked.up_to(cutoff)
-    return ratio(ranked.total(precisions * counted), ranked.total(ranked.relevant))
+    return ratio(ranked.total(precisions * counted), ranked.total(ranked.relevant), otherwise=np.nan)
 
 
 def expected_reciprocal_rank(
@@ -121,7 +122,7 @@ def average_relevance_position(scores: Scores, labels: Integers, offsets: Intege
     [2.0]
     """
     ranked = rank_lists(scores, labels, offsets)
-    return ratio(ranked.total(ranked.ranks * ranked.labels), ranked.total(ranked.labels))
+    return ratio(ranked.total(ranked.ranks * ranked.labels), ranked.total(ranked.labels), otherwise=np.nan)
 
 
 def precision(scores: Scores, labels: Integers, offsets: Integers, *, cutoff: int) -> Doubles:

@@ -16,15 +16,13 @@ def correlations(products: Doubles) -> Doubles:
     [[1.0, 0.5], [0.5, 1.0]]
     """
     scale = inverse_spreads(products)
-    found: Doubles = products * np.outer(scale, scale)
-    return found
+    return products * np.outer(scale, scale)
 
 
 def inverse_spreads(products: Doubles) -> Doubles:
     """One over the standard deviation of each quantity; 0 for a constant one."""
     spread = np.sqrt(np.diag(products))
-    found: Doubles = np.where(spread > _SMALLEST, 1 / np.maximum(spread, _SMALLEST), 0.0)
-    return found
+    return np.where(spread > _SMALLEST, 1 / np.maximum(spread, _SMALLEST), 0.0)
 
 
 def partial_correlation(together: float, first: float, second: float) -> float:

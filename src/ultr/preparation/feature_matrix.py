@@ -89,8 +89,7 @@ def _codes(column: Any, values: tuple[str, ...]) -> Floats:
         [place.get(text, other) for text in encoded.dictionary.to_pylist()] or [np.nan], dtype=np.float32
     )
     indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    codes: Floats = np.where(column.is_null().to_numpy(zero_copy_only=False), np.float32(np.nan), numbers[indices])
-    return codes
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.float32(np.nan), numbers[indices])
 
 
 def _new_matrix(path: Path, rows: int, columns: int) -> Floats:

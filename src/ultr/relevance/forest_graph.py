@@ -39,7 +39,7 @@ class ForestGraph(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents, outputs]."""
-        scores: Tensor = torch.onnx.ops.symbolic(
+        return torch.onnx.ops.symbolic(
             "ai.onnx.ml::TreeEnsembleRegressor",
             [features],
             self.attributes,
@@ -47,4 +47,3 @@ class ForestGraph(nn.Module):
             shape=(features.shape[0], self.outputs),
             version=3,
         )
-        return scores

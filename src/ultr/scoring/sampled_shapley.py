@@ -61,5 +61,4 @@ def _changes(score: Callable[[Floats], Floats | Doubles], document: Floats, othe
     gone_over = places[..., None, :] < np.arange(width + 1)[:, None]
     mixed = np.where(gone_over, document, others[:, None, None, :])
     scores = np.asarray(score(mixed.reshape(-1, width)), dtype=np.float64).reshape(mixed.shape[:-1])
-    changes: Doubles = np.take_along_axis(np.diff(scores, axis=-1), places, axis=-1)
-    return changes
+    return np.take_along_axis(np.diff(scores, axis=-1), places, axis=-1)

@@ -185,8 +185,7 @@ class Scorer:
         else:
             padded = np.zeros((*mask.shape, matrix.shape[1]), dtype=np.float32)
             padded[mask] = matrix
-        scores: Floats = self._run(run, features=padded, mask=mask)[mask]
-        return scores
+        return self._run(run, features=padded, mask=mask)[mask]
 
     def _run(self, run: RunOptions | None, **inputs: np.ndarray) -> Floats:
         wanted = inputs["features"].shape[:-1]

@@ -73,8 +73,7 @@ class Boxes:
         """For each leaf and document, the features of the leaf that let the document in, [leaves, documents, own]."""
         values = features[:, self.features].swapaxes(0, 1)
         low, high, missing = (each[:, None] for each in (self.low, self.high, self.missing))
-        held: Mask = np.where(np.isnan(values), missing, (values > low) & (values <= high))
-        return held
+        return np.where(np.isnan(values), missing, (values > low) & (values <= high))
 
 
 _Bounds = dict[int, tuple[float, float, bool]]
@@ -156,8 +155,7 @@ def _moves(patterns: Mask, counts: Integers) -> Doubles:
     shares = _shares(patterns.shape[1])
     up, down = (np.where(possible, each, 0.0) for each in (shares[only_i, only_k], shares[only_k, only_i]))
     others = counts[..., None].astype(np.float64)
-    moves: Doubles = given * (up @ (others * kept)) - kept * (down @ (others * given))
-    return moves
+    return given * (up @ (others * kept)) - kept * (down @ (others * given))
 
 
 @cache

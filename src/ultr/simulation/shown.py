@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr import checks
-from ultr.arrays import Doubles, Integers
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
@@ -74,4 +74,4 @@ def _standardised(scores: Doubles, offsets: Integers) -> Doubles:
     query, lengths = ragged.list_numbers(offsets), np.maximum(np.diff(offsets), 1)
     centred = scores - (np.bincount(query, scores, minlength=len(lengths)) / lengths)[query]
     deviation = np.sqrt(np.bincount(query, centred**2, minlength=len(lengths)) / lengths)[query]
-    return np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 0)
+    return ratio(centred, deviation)

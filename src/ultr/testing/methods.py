@@ -476,5 +476,4 @@ def _collapsed_and_separate() -> tuple[ClickLog, ClickLog]:
 def _together(clicks: Integers, offsets: Integers) -> Integers:
     """Pair clicks of sessions where the document with fewer clicks has its own while the other has one too."""
     first, second = ragged.pair_members(offsets)
-    together: Integers = np.minimum(clicks[first], clicks[second])
-    return together
+    return np.minimum(clicks[first], clicks[second])

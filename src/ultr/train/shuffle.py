@@ -41,8 +41,7 @@ class Shuffle:
         left, right = numbers >> self._bits, numbers & self._low
         for key in self._keys:
             left, right = right, left ^ (_hash(right + key) & self._low)
-        permuted: npt.NDArray[np.uint64] = (left << self._bits) | right
-        return permuted
+        return (left << self._bits) | right
 
 
 def _hash(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -50,5 +50,4 @@ def next_above(thresholds: Floats) -> Floats:
     True
     """
     largest = np.finfo(np.float32).max
-    above: Floats = np.nextafter(thresholds, largest)
-    return above
+    return np.nextafter(thresholds, largest)
