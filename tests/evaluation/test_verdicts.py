@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ultr.counted import and_list
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Assumption, Comparison, CounterfactualValue, Evidence, UnseenPart, Valuation, gap_closed
@@ -16,7 +17,7 @@ from ultr.evaluation.comparison import QUESTIONS, signed_texts
 from ultr.evaluation.halves import Half, Halves, _positive, _some_queries
 from ultr.evaluation.placement import AsShown, Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Answer
-from ultr.evaluation.unseen_part import _and, _none, _were
+from ultr.evaluation.unseen_part import _none, _were
 from ultr.metrics import Interval
 
 HALVES = import_module("ultr.evaluation.halves")
@@ -61,7 +62,7 @@ def test_differences_have_their_sign() -> None:
     ],
 )
 def test_names_are_listed_as_in_a_sentence(names: list[str], listed: str, were: str) -> None:
-    assert (_and(names), _were(names)) == (listed, were)
+    assert (and_list(names), _were(names)) == (listed, were)
 
 
 def test_nobody_is_named_by_how_many_there_are() -> None:

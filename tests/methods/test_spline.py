@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.interpolate import CubicSpline
 
 from ultr.arrays import Doubles
 from ultr.data.bias_factor import level_names, midpoints, numeric_factor
@@ -14,7 +13,6 @@ from ultr.errors import OptionError
 from ultr.methods import DLA, TwoTower, Vectorization
 from ultr.methods.factors import Factor
 from ultr.methods.observation import KNOTS, Observation, spline_basis
-from ultr.methods.spline import natural_spline
 from ultr.relevance import MLP
 
 EDGES = tuple(np.cumsum(np.linspace(20, 130, 19)).tolist())
@@ -22,14 +20,6 @@ EDGES = tuple(np.cumsum(np.linspace(20, 130, 19)).tolist())
 
 def _pixels(edges: tuple[float, ...] = EDGES) -> Factor:
     return Factor("pixels", level_names(edges), 0, edges=edges)
-
-
-@pytest.mark.parametrize("knots", [[0.0, 1.0], [0.0, 1.0, 4.0], [-3.0, 0.0, 0.5, 7.0, 8.0, 20.0]], ids=len)
-def test_the_spline_is_the_natural_cubic_one(knots: list[float]) -> None:
-    ends, values = np.array(knots), np.random.default_rng(0).normal(size=(len(knots), 2))
-    points = np.linspace(ends[0], ends[-1], 41)
-    expected = CubicSpline(ends, values, bc_type="natural")(points)
-    np.testing.assert_allclose(natural_spline(points, ends) @ values, expected, atol=1e-12)
 
 
 def test_constant_and_linear_curves_are_reproduced_exactly() -> None:

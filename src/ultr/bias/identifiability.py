@@ -79,11 +79,6 @@ class BiasGraph:
         return shares
 
     @property
-    def bridges(self) -> tuple[Link, ...]:
-        """The links without which the graph would fall apart, from the weakest."""
-        return tuple(link for link in self.links if link.bridge)
-
-    @property
     def backbone(self) -> tuple[Link, ...]:
         """The strongest links that hold each part together, a maximum spanning forest, from the weakest.
 

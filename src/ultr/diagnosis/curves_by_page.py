@@ -14,6 +14,7 @@ import numpy as np
 
 from ultr.arrays import Doubles, Mask
 from ultr.bias.swaps import most_likely, reached, swaps_by_group
+from ultr.counted import and_list
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
@@ -129,10 +130,10 @@ class PageCurves:
         ]
         if same := [level for level in ratios if level not in differ]:
             said.append(
-                f"with {self.factor} {_listed(same)}, users see as many positions as with {usual}, up to chance"
+                f"with {self.factor} {and_list(same)}, users see as many positions as with {usual}, up to chance"
             )
         if untold:
-            said.append(f"for {self.factor} {_listed(untold)} it cannot be told: too few documents moved there")
+            said.append(f"for {self.factor} {and_list(untold)} it cannot be told: too few documents moved there")
         verdict = Verdict.CAREFUL if differ else Verdict.GOOD if ratios and not untold else Verdict.UNKNOWN
         return verdict, said
 
@@ -198,7 +199,7 @@ class CurvesByPage:
             Verdict.UNKNOWN: "Log some swaps under each value.",
         }
         return Section(
-            f"Is position bias the same for every {_listed([each.factor for each in self.factors])}?",
+            f"Is position bias the same for every {and_list([each.factor for each in self.factors])}?",
             sentences([*(sentence for _, said in judged for sentence in said), *mixed]),
             verdict,
             advice.get(verdict, ""),
@@ -245,7 +246,3 @@ def _linked(clicks: Doubles) -> Mask:
 def _depth(draws: Doubles) -> Doubles:
     depth: Doubles = draws.sum(axis=1)
     return depth
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

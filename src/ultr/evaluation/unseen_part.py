@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ultr.arrays import Integers
+from ultr.counted import and_list
 from ultr.data.click_log import ClickLog
 from ultr.data.log_splits import Counted, hashed_queries, lists_held_out, split_pages, with_counts
 from ultr.data.provenance import Lineage, Provenance
@@ -92,7 +93,7 @@ def unseen_part(rankers: Mapping[str, object], log: ClickLog) -> UnseenPart:
         return UnseenPart(log, f"all {_queries(log)} of the log", tuple(warned), tuple(notes))
     chosen = [name for name, record in records.items() if record and reading.overlaps(record.validation, states)]
     if chosen:
-        notes.append(_CHOSEN.format(names=_and(chosen)))
+        notes.append(_CHOSEN.format(names=and_list(chosen)))
     exact = [name for name in traces if name not in (*unclear, *other)]
     return UnseenPart(part, _name(part, log, exact, len(rankers), cuts), tuple(warned), tuple(notes))
 
@@ -245,9 +246,5 @@ def _none(count: int) -> str:
     return {1: "the model was not", 2: "neither model was"}.get(count, "no model was")
 
 
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 def _were(names: Sequence[str]) -> str:
-    return f"{_and(names)} {'was' if len(names) == 1 else 'were'}"
+    return f"{and_list(names)} {'was' if len(names) == 1 else 'were'}"

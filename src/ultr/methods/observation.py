@@ -13,7 +13,6 @@ from ultr import checks
 from ultr.arrays import Floats
 from ultr.data.bias_factor import midpoints
 from ultr.methods.factors import Factor
-from ultr.methods.spline import natural_spline
 
 COMBINATIONS = ("product", "sum")
 KNOTS = 6
@@ -84,9 +83,14 @@ class Observation(nn.Module):
 
 
 def spline_basis(factor: Factor) -> Tensor | None:
-    """The matrix from values at the knots to all bins of a numeric factor, [levels, knots]; None if bins are few."""
+    """The matrix from values at the knots to all bins of a numeric factor, [levels, knots]; None if bins are few.
+
+    Constant and linear functions are their own splines, so they are reproduced exactly.
+    """
+    from scipy.interpolate import CubicSpline
+
     if len(factor.edges) + 1 < 2 * KNOTS:
         return None
     middles = midpoints(factor.edges)
     knots = middles[np.linspace(0, len(middles) - 1, KNOTS).round().astype(np.int64)]
-    return torch.from_numpy(natural_spline(middles, knots)).float()
+    return torch.from_numpy(CubicSpline(knots, np.eye(KNOTS), bc_type="natural")(middles)).float()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Floats, Integers
-from ultr.data.bias_factor import OTHER
+from ultr.data.categories import OTHER, encode
 from ultr.preparation.documents import DocumentTable
 from ultr.preparation.engine import Engine
 from ultr.preparation.feature_columns import CATEGORY
@@ -62,7 +62,11 @@ def write_documents(
             for place, (name, cell) in enumerate(zip(documents.feature_names, documents.cells, strict=True)):
                 column = batch.column(cell)
                 known = categories.get(name)
-                values = column.to_numpy(zero_copy_only=False) if known is None else _codes(column, known)
+                values = (
+                    column.to_numpy(zero_copy_only=False)
+                    if known is None
+                    else encode(pyarrow.chunked_array([column]), known)[0]
+                )
                 features[numbers[there], place] = values[there]
             if names is not None:
                 mask = pyarrow.array(there)
@@ -78,18 +82,6 @@ def write_documents(
         if writer is not None:
             writer.close()
     return features
-
-
-def _codes(column: Any, values: tuple[str, ...]) -> Floats:
-    """The numbers of categories, those that are not among the values as `other`, NaN where one is missing."""
-    encoded = column.dictionary_encode()
-    place = {value: number for number, value in enumerate(values)}
-    other = place.get(OTHER, np.nan)
-    numbers = np.array(
-        [place.get(text, other) for text in encoded.dictionary.to_pylist()] or [np.nan], dtype=np.float32
-    )
-    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.float32(np.nan), numbers[indices])
 
 
 def _new_matrix(path: Path, rows: int, columns: int) -> Floats:
