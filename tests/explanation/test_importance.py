@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,3 +128,16 @@ def test_where_nothing_can_be_lost_it_says_so() -> None:
     nothing.labels[:] = 0
     with pytest.raises(DataError, match="no judged query has a relevant document"):
         importance_by_labels(Weighted(), nothing)
+
+
+def test_features_are_matched_by_name() -> None:
+    lists = _lists()
+    turned = lists.with_features(("c", "b", "a"))
+    rows = np.arange(QUERIES * LENGTH)
+    clicks: dict[str, Any] = {"documents": rows, "offsets": lists.offsets, "clicks": rows % 2}
+    logs = [ClickLog.of(features=each.features, feature_names=each.feature_names, **clicks) for each in (lists, turned)]
+    assert importance_by_clicks(Weighted(), logs[1]) == importance_by_clicks(Weighted(), logs[0])
+    assert importance_by_labels(Weighted(), turned) == importance_by_labels(Weighted(), lists)
+    other = ClickLog.of(features=lists.features, feature_names=("a", "b", "d"), **clicks)
+    with pytest.raises(DataError, match="lacks 1 of the 3 features of the ranker: 'c'"):
+        importance_by_clicks(Weighted(), other)

@@ -126,6 +126,15 @@ def test_the_first_seed_chooses_the_dimension_for_all(small_log: ClickLog) -> No
     assert fitted.ranker_.choices["seeds"][0]["dimension"] == alone.dimension_
 
 
+def test_what_any_seed_has_learned_from_is_on_record(small_log: ClickLog) -> None:
+    """Where nothing is given to choose by, the first seed holds a part out for the dimension, and the others do not."""
+    options: dict[str, Any] = {"relevance": MLP(hidden=(4,), steps=3), "base_hidden": (4,)}
+    record = Vectorization(dimension="auto", seeds=2, **options).fit(small_log).ranker_.provenance
+    assert record is not None
+    assert small_log.fingerprint() in [each.fingerprint for each in record.data]
+    assert len(record.data) == 2
+
+
 def test_a_ranker_of_several_seeds_can_be_made_safe(small_log: ClickLog) -> None:
     train, held_out = small_log.split(0.3)
     fitted = DLA(relevance=NETWORK, seeds=2).fit(train, validation=held_out)
@@ -138,7 +147,7 @@ def test_no_seed_at_all_is_one_sentence(small_log: ClickLog) -> None:
         DLA(seeds=0).fit(small_log)
 
 
-@pytest.mark.parametrize("method", [DLA, Auto])
+@pytest.mark.parametrize("method", [DLA, Auto, RegressionEM])
 def test_scores_by_value_are_averaged_and_clicks_are_those_of_clicks(
     method: type[Estimator], small_log: ClickLog, small: Splits, tmp_path: Path
 ) -> None:
@@ -147,7 +156,9 @@ def test_scores_by_value_are_averaged_and_clicks_are_those_of_clicks(
     fitted = replace(valued).fit(log)
     expected = mean_in_units_of_spread(valued, log, test.features, test.offsets)
     np.testing.assert_allclose(fitted.score(test.features, test.offsets), expected, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(fitted.click_shares(log), usual.fit(log).click_shares(log))
+    usual = usual.fit(log)
+    np.testing.assert_array_equal(fitted.click_shares(log), usual.click_shares(log))
+    np.testing.assert_array_equal(fitted.click_probabilities(log), usual.click_probabilities(log))
     fitted.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").score(test.features), fitted.score(test.features))
 

@@ -61,6 +61,7 @@ def test_given_propensities_come_first_and_must_be_enough() -> None:
     log = with_swaps(10_000)
     ranker = ClickBaseline(relevance=NETWORK).fit(log).ranker_
     assert PositionCurve.of(log, ranker, [1.0, 0.5, 0.3]).values.tolist() == [1.0, 0.5]
+    assert PositionCurve.of(log, ranker, [0.5, 0.25]).values.tolist() == [1.0, 0.5]
     with pytest.raises(DataError, match="shows 2 positions, but 1 propensities"):
         PositionCurve.of(log, ranker, [1.0])
 

@@ -14,13 +14,14 @@ from ultr.arrays import Doubles
 from ultr.clicks.registry import click_model
 from ultr.data.bias_factor import position_factor
 from ultr.data.click_log import ClickLog
+from ultr.data.signal import Signal
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
 from ultr.exporting import export
 from ultr.exporting.forest_file import forest_of
-from ultr.methods import DLA, InversePropensity, LightGBMRanker, load
+from ultr.methods import DLA, ClickBaseline, InversePropensity, LightGBMRanker, load
 from ultr.methods.ranker import Ranker
-from ultr.methods.safe import SAFE, Gains, allowed, evidence_share, in_words, make_safe
+from ultr.methods.safe import SAFE, Gains, _events, allowed, evidence_share, in_words, make_safe
 from ultr.metrics import kendall_tau
 from ultr.relevance import MLP, Trees
 from ultr.scoring import Scorer
@@ -230,3 +231,43 @@ def test_a_noisy_ranker_of_a_small_log_is_held_back() -> None:
     choice = make_safe(chance, kept, held_out, relevance=NETWORK).choices[SAFE]
     assert choice["factor"] == 1
     assert choice["tried"][-1]["gain"] < 0
+
+
+def test_a_ranker_by_value_is_judged_by_value() -> None:
+    """Clicks are on what was shown first, purchases on what was shown last."""
+    ranker, kept, held_out = fitted(good_is_last=True)
+    logged = shown(150, 100, good_is_last=False)
+    bought = np.minimum(logged.clicks, (logged.position.values == DOCUMENTS - 1) * 3)
+    log = replace(logged, signals=(Signal("buy", bought),))
+    kept, held_out = log.split(1 / 3)
+    by_clicks = make_safe(ranker, kept, held_out, propensities=THETA.tolist())
+    assert by_clicks.choices[SAFE]["factor"] == 1
+    by_value = replace(ranker, options={**ranker.options, "value": {"buy": 2.0}})
+    found = make_safe(by_value, kept, held_out, propensities=THETA.tolist()).choices[SAFE]
+    assert found["factor"] is None
+    assert found["clicks"] == held_out.signal("buy").sum()
+    assert "% of 2 buy (+" in in_words(found)[0]
+    with pytest.raises(DataError, match="held-out log has no 2 buy, so"):
+        make_safe(by_value, kept, replace(held_out, signals=(Signal("buy", 0 * held_out.clicks),)))
+
+
+def test_events_of_different_weight_count_as_fewer_of_one() -> None:
+    log = ClickLog.of(
+        features=[[0.0]], documents=[0], offsets=[0, 1], clicks=[1_000], impressions=[2_000], signals={"buy": [10]}
+    )
+    assert _events(log, {"click": 1.0}) == _events(log, {"click": 5.0, "buy": 0.0}) == 1_000
+    assert _events(log, {"click": 1.0, "buy": 100.0}) == pytest.approx(2_000**2 / 101_000)
+
+
+def test_one_held_out_query_has_no_interval() -> None:
+    ranker, kept, _ = fitted(good_is_last=True)
+    choice = make_safe(ranker, kept, shown(1, 1_000, good_is_last=True), propensities=THETA.tolist()).choices[SAFE]
+    assert choice["factor"] == 1
+    assert in_words(choice)[0].endswith("% (one query, so there is no interval).")
+
+
+def test_features_that_an_option_calls_categorical_stay_so() -> None:
+    log = shown(60, 100, good_is_last=True)
+    kept, held_out = replace(log, features=np.floor(10 * log.features)).split(1 / 3)
+    trees = Trees(rounds=5, leaves=4, fewest_documents=1, categorical=(kept.feature_names[0],))
+    assert SAFE in make_safe(ClickBaseline(relevance=trees).fit(kept).ranker_, kept, held_out, largest=2.0).choices

@@ -121,6 +121,7 @@ def test_settings_whose_training_fails_are_left_out(log: ClickLog, monkeypatch: 
         (LightGBMRanker(), "does not predict clicks by the model that it ranks by"),
         (Vectorization(relevance=Trees()), "Vectorization with trees does not predict clicks by the model"),
         (Auto(relevance=Trees()), "Auto with trees does not predict clicks by the model"),
+        (DLA(value={"click": 1.0}), "held-out clicks say nothing of a value; tune without value"),
         (DoublyRobust(), "DoublyRobust with mlp does not predict clicks by the model"),
     ],
 )

@@ -108,7 +108,8 @@ def _scores(model: Path | None, log: ClickLog) -> Doubles | None:
     from ultr.methods import load
 
     ranker = load(model)
-    return ranker.score(log.with_categories(ranker.categories).features).astype(np.float64)
+    known = log.with_features(ranker.feature_names).with_categories(ranker.categories)
+    return ranker.score(known.features).astype(np.float64)
 
 
 def _print(found: Diagnosis, *, full: bool) -> None:

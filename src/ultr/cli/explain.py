@@ -214,7 +214,8 @@ def _of_ranker(
         found = importance_by_labels(ranker, judged, repeats=repeats, seed=seed)
     else:
         assert log is not None
-        clicks = ClickLog.load(log).with_categories(ranker.categories, what=str(log))
+        clicks = ClickLog.load(log).with_features(ranker.feature_names, what=str(log))
+        clicks = clicks.with_categories(ranker.categories, what=str(log))
         found = importance_by_clicks(ranker, clicks, repeats=repeats, seed=seed)
     if as_json:
         losses = {name: vars(interval) for name, interval in found.losses.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -281,16 +282,17 @@ def _print_safe(ranker: Ranker) -> None:
 
     if (choice := ranker.choices.get(SAFE)) is None:
         return
+    what = "clicks" if choice["counted"] == "click" else f"value ({choice['counted']})"
     rows = [
         {
             "exposure moves by at most": "any factor" if each["factor"] is None else f"{each['factor']:g}",
             "gain over the logged order": f"{each['gain']:+.1%}",
-            **{end: f"{each[end]:+.1%}" for end in ("low", "high")},
+            **{end: "" if isnan(each[end]) else f"{each[end]:+.1%}" for end in ("low", "high")},
             "": "chosen" if each["factor"] == choice["factor"] else "",
         }
         for each in choice["tried"]
     ]
-    output.print_table(rows, title="safe: discounted debiased clicks on held-out queries, 95 % intervals")
+    output.print_table(rows, title=f"safe: discounted debiased {what} on held-out queries, 95 % intervals")
     for sentence in in_words(choice):
         output.echo(sentence)
 

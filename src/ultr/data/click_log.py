@@ -25,6 +25,7 @@ from ultr.data.log_checks import check_log, trusted, whole_numbers
 from ultr.data.log_fingerprint import Promise, is_small, log_fingerprint
 from ultr.data.log_folder import read_fields, read_manifest, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
+from ultr.data.named_features import column_order
 from ultr.data.notebook_tables import log_as_html
 from ultr.data.placements import Placements
 from ultr.data.signal import CLICK, Signal
@@ -340,6 +341,13 @@ class ClickLog:
             placements=None if placements is None else trusted(placements, propensities=placed[0], bases=placed[1]),
             splits=splits,
         )
+
+    def with_features(self, names: Sequence[str], *, what: str = "the log") -> ClickLog:
+        """The same log with these features in this order, found by name; others than these are a `DataError`."""
+        order = column_order(self.feature_names, names, what=what)
+        if tuple(names) == self.feature_names:
+            return self
+        return trusted(self, features=self.features[:, order], feature_names=tuple(names))
 
     def with_categories(self, categories: Categories, *, what: str = "the log") -> ClickLog:
         """The same log with the codes that a ranker has for the values of its categorical features."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ultr.data.click_log import ClickLog
@@ -57,10 +57,14 @@ class Provenance:
         """The provenance of a ranker fitted to `data`."""
         return cls((Lineage.of(data),), () if validation is None else (Lineage.of(validation),))
 
+    def beside(self, *others: Provenance) -> Provenance:
+        """The record of a ranker made of this one and others."""
+        return replace(
+            self,
+            data=tuple(dict.fromkeys(each for one in (self, *others) for each in one.data)),
+            validation=tuple(dict.fromkeys(each for one in (self, *others) for each in one.validation)),
+        )
+
     def after(self, earlier: Provenance, weights: str) -> Provenance:
         """The same with the record of the ranker whose weights training began with."""
-        return Provenance(
-            tuple(dict.fromkeys((*self.data, *earlier.data))),
-            tuple(dict.fromkeys((*self.validation, *earlier.validation))),
-            weights,
-        )
+        return replace(self.beside(earlier), init_model=weights)

@@ -14,6 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError
+from ultr.evaluation.evidence import check_codes
 from ultr.evaluation.judged import RankerLike
 from ultr.metrics import Interval, bootstrap_interval
 from ultr.metrics.agreement import kendall_tau
@@ -42,7 +43,7 @@ def importance_by_labels(
     ranker: RankerLike, judged: JudgedLists, *, repeats: int = REPEATS, most: int = MOST_LISTS, seed: int = 0
 ) -> Importance:
     """The loss in nDCG@10 on judged lists with a relevant document; of more than `most`, some are drawn."""
-    lists = judged.with_relevant()
+    lists = judged.with_features(_names(ranker, judged.feature_names)).with_relevant()
     if not lists.queries:
         raise DataError("no judged query has a relevant document, so nothing can be lost; give other judged lists")
     if lists.queries > most:
@@ -64,6 +65,8 @@ def importance_by_clicks(
 
     It needs no labels, and says what the ranker goes by, not whether it is right.
     """
+    log = log.with_features(_names(ranker, log.feature_names))
+    check_codes(ranker, log)
     lists = frequent_lists(log, most=most)
     features, offsets = log.features[lists.documents], lists.offsets
     own = ranker.score(features, offsets)
@@ -76,6 +79,12 @@ def importance_by_clicks(
 
     losses = _losses(ranker, loss, features, offsets, repeats=repeats, seed=seed)
     return _importance(ORDER, losses, log.feature_names)
+
+
+def _names(ranker: RankerLike, otherwise: Sequence[str]) -> Sequence[str]:
+    """The features that a ranker knows, in its order; those of the data for a ranker that names none."""
+    names: Sequence[str] = getattr(getattr(ranker, "ranker_", ranker), "feature_names", otherwise)
+    return names
 
 
 def _losses(

@@ -106,8 +106,11 @@ def learn_averaged(
     for path in paths:
         if path is not None and ProcessGroup.of_environment().leads:
             path.unlink(missing_ok=True)
+    assert first.provenance is not None, "what is trained has a record"
     return replace(
         first,
+        # Seeds after the first know what it has settled, and need not hold out anything for that.
+        provenance=first.provenance.beside(*(each.provenance for each in rankers if each.provenance is not None)),
         options={**first.options, "seeds": estimator.seeds},
         model=model.requires_grad_(False),
         history=tuple(

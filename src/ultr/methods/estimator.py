@@ -310,6 +310,8 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
             if self.patience is not None:
                 raise OptionError("patience needs validation data to lose it over; give some, or leave patience out")
             return
+        if isinstance(validation, ClickLog) and not isinstance(data, ClickLog):
+            raise OptionError(f"{type(self).__name__} learns from labels and is validated by them; give JudgedLists")
         if validation.feature_names != data.feature_names:
             counts = f"{len(validation.feature_names)} and {len(data.feature_names)}"
             raise DataError(f"the validation data must have the same features as the training data, got {counts}")

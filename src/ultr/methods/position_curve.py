@@ -42,7 +42,7 @@ class PositionCurve:
                     f"the log shows {positions} positions, but {len(given)} propensities are given; "
                     "give one for each position"
                 )
-            return cls(np.array(given[:positions], dtype=np.float64), "given")
+            return cls(np.array(given[:positions], dtype=np.float64) / given[0], "given")
         if (curve := _of_swaps(log)) is not None:
             return cls(curve, "swaps")
         if POSITION in ranker.learned_factors:

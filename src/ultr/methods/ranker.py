@@ -197,7 +197,7 @@ class Ranker(Generic[ObjectiveT]):
                     f"candidate {row} has {codes[row]:g} as feature {name!r}, which is categorical; an array holds the "
                     f"places of its values in categories[{name!r}], a frame the values"
                 )
-        return Inputs(matrix, self.preprocessing, in_memory=in_memory)
+        return Inputs(matrix, self.preprocessing, in_memory=in_memory, names=self.feature_names)
 
     def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:
         """r(x) of each candidate, by these relevance models side by side, [candidates, outputs]."""

@@ -26,12 +26,14 @@ from ultr.arrays import Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.log_checks import trusted
-from ultr.data.provenance import Lineage, Provenance
+from ultr.data.provenance import Provenance
+from ultr.data.signal import CLICK
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError, OptionError
 from ultr.losses import order_loss
 from ultr.methods.position_curve import PositionCurve
 from ultr.methods.ranker import Ranker
+from ultr.methods.value_option import as_sum
 from ultr.metrics import Interval, bootstrap_ratio, mean
 from ultr.metrics.agreement import kendall_tau
 from ultr.relevance.kinds import relevance_of
@@ -113,8 +115,12 @@ def make_safe(
     for each in (log, held_out):
         if each.feature_names != ranker.feature_names:
             raise DataError("the log has other features than the one that the ranker was trained on")
-    if not held_out.clicks.any():
-        raise DataError("the held-out log has no click, so it cannot say what is safe; hold out more of the log")
+    value: Mapping[str, float] | None = ranker.options.get("value")
+    counted, events = (
+        ("click", float(held_out.clicks.sum())) if value is None else (as_sum(value), _events(held_out, value))
+    )
+    if not events:
+        raise DataError(f"the held-out log has no {counted}, so it cannot say what is safe; hold out more of the log")
     chosen_by = relevance or relevance_of(ranker.options["relevance"])
     logged, agreement = _logged_order(ranker, _both(log, held_out), chosen_by, seed=seed, observer=observer)
     model = RankingModel({**ranker.model.by_name, LOGGED: logged}, ranker.model.objective).requires_grad_(False)
@@ -124,10 +130,12 @@ def make_safe(
             f"the held-out log shows more than {len(curve.clipped)} positions, of which the bias is known; give clicks "
             "on pages like those of the log, or propensities for all positions"
         )
-    found = Gains.of(model, _lists(ranker, held_out), held_out, curve.clipped, factors)
+    lists = _lists(ranker, held_out)
+    if value is not None:
+        lists = lists.with_value(held_out, value)
+    found = Gains.of(model, lists, held_out, curve.clipped, factors)
     intervals = [found.over(0, number, seed=seed) for number in range(len(factors))]
-    clicks = int(held_out.clicks.sum())
-    best = found.farthest(seed=seed) if clicks >= FEWEST_CLICKS else 0
+    best = found.farthest(seed=seed) if events >= FEWEST_CLICKS else 0
     # No list is so long that the largest finite number is a bound; weights in files are finite.
     model.factor.fill_(min(factors[best], torch.finfo(model.factor.dtype).max))
     shown = found.over_shown(best, seed=seed)
@@ -139,19 +147,15 @@ def make_safe(
             {"factor": _finite(factor), "gain": interval.mean, "low": interval.low, "high": interval.high}
             for factor, interval in zip(factors, intervals, strict=True)
         ],
-        "clicks": clicks,
+        "clicks": round(events),
+        "counted": counted,
         "over_shown": vars(shown),
         "agreement": agreement,
         "propensities": curve.values.tolist(),
         "sentence": curve.sentence(ranker.method),
         "relevance": json.loads(json.dumps(chosen_by.content())),
     }
-    seen = ranker.provenance or Provenance()
-    provenance = replace(
-        seen,
-        data=tuple(dict.fromkeys((*seen.data, Lineage.of(log)))),
-        validation=tuple(dict.fromkeys((*seen.validation, Lineage.of(held_out)))),
-    )
+    provenance = (ranker.provenance or Provenance()).beside(Provenance.of(log, held_out))
     return replace(ranker, model=model, choices={**ranker.choices, SAFE: choice}, provenance=provenance)
 
 
@@ -159,12 +163,15 @@ def in_words(choice: Mapping[str, Any]) -> tuple[str, ...]:
     """Sentences on what was chosen, what it rests on, and whether it is better than the lists as they were shown."""
     factor, shown = choice["factor"], Interval(**choice["over_shown"])
     bound = "Exposure may move by any factor" if factor is None else f"Exposure moves by a factor of {factor:g} at most"
+    by_clicks = choice["counted"] == CLICK
+    what, of = ("clicks", "") if by_clicks else (f"events of {choice['counted']}", f"of {choice['counted']} ")
     if factor == 1:
         bound = (
-            f"{choice['clicks']:,} held-out clicks do not speak for any change, so the ranker keeps the logged order"
+            f"{choice['clicks']:,} held-out {what} do not speak for any change, so the ranker keeps the logged order"
         )
+    sure = f"{shown.low:+.1%} to {shown.high:+.1%}" if shown.low == shown.low else "one query, so there is no interval"
     told = (
-        f"{bound}; against the lists as shown, {shown.mean:+.1%} ({shown.low:+.1%} to {shown.high:+.1%}).",
+        f"{bound}; against the lists as shown, {shown.mean:+.1%} {of}({sure}).",
         f"The logged order was learned from positions; on held-out lists its Kendall tau with the shown order is "
         f"{choice['agreement']:.2f}.",
         choice["sentence"],
@@ -183,6 +190,13 @@ def with_logged_order(model: RankingModel, choice: dict[str, Any] | None, layout
 
 def _finite(factor: float) -> float | None:
     return None if math.isinf(factor) else factor
+
+
+def _events(log: ClickLog, weights: Mapping[str, float]) -> float:
+    """The number of events of one weight that tell as much as those of a value: (sum w)^2 / sum w^2 over events."""
+    counts = {name: float(log.signal(name).sum()) for name in weights}
+    worth, squares = (sum(weights[name] ** power * counts[name] for name in weights) for power in (1, 2))
+    return worth**2 / squares if squares else 0.0
 
 
 def _lists(ranker: Ranker, log: ClickLog) -> TrainingLists:
@@ -251,7 +265,8 @@ class Gains:
     """Discounted debiased clicks of each query by several orders: as shown, as logged, and within each factor.
 
     The value of an order is the sum over clicks of 1 / (theta_p log2(1 + rank)) over impressions: p is where a document
-    was shown, and rank where the order puts it among the documents of the list.
+    was shown, and rank where the order puts it among the documents of the list. Where a ranker goes by a value, it
+    counts in the place of clicks.
     """
 
     shown: Doubles
@@ -276,7 +291,8 @@ class Gains:
                 shown = torch.arange(1, batch.mask.shape[1] + 1).expand(batch.mask.shape).float()
                 orders = [shown, *(bounded_ranks(wanted, logged, torch.tensor(factor)) for factor in factors)]
                 theta = batch.pad(torch.from_numpy(propensities)[batch.positions]).masked_fill(~batch.mask, 1.0)
-                worth = batch.clicks.double() / theta * torch.from_numpy(log.impressions[chunk])[:, None]
+                amounts = batch.clicks if batch.values is None else batch.values
+                worth = amounts.double() / theta * torch.from_numpy(log.impressions[chunk])[:, None]
                 totals = torch.stack([(worth / torch.log2(1.0 + order)).sum(dim=-1) for order in orders])
                 np.add.at(by_query.T, log.queries[chunk], totals.T.numpy())
         queries = np.unique(log.queries)

@@ -30,6 +30,10 @@ class Valued(ByValue):
         """Those of the clicks, [lists, width]."""
         return self.clicks.click_logits(r, batch)
 
+    def click_probabilities(self, r: Tensor, batch: Batch, *, clicks_per_impression: float) -> Tensor:
+        """Those of the clicks, [lists, width]."""
+        return self.clicks.click_probabilities(r, batch, clicks_per_impression=clicks_per_impression)
+
     def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """Those of the clicks, [lists, width]."""
         return self.clicks.neutral_logits(r, batch)

@@ -173,6 +173,8 @@ def _check(estimator: object, log: object) -> None:
     if not isinstance(log, ClickLog):
         raise OptionError(f"a search learns from ClickLog, got {type(log).__name__}; make one with ultr.read_log")
     estimator.check()
+    if estimator.value is not None:
+        raise OptionError("held-out clicks say nothing of a value; tune without value, then train with what was found")
     learned = [factor for factor in factors_of(log) if estimator.learns(factor)]
     # LambdaMART orders documents, and its scores have no scale that clicks could be predicted on.
     if isinstance(estimator, LambdaMART) or not estimator.objective(learned).ranks_by_click_model:
