@@ -35,7 +35,7 @@ from ultr.datasets.letor_like import letor_like
 from ultr.evaluation.counterfactual import Valuation
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.halves import Halves
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import placement_by
 from ultr.evaluation.trial import Answer, Certainty, Trial, Valued
 from ultr.metrics import Interval
 from ultr.simulation.log import simulate_log
@@ -137,7 +137,7 @@ class Case:
         trial = Trial(self.log, Valuation(theta.estimate), theta, both, judge, seed)
         evidence = Evidence.of(self.log)
         placed: dict[str, Valued] = {
-            name: [(Ranking.by(ranker, evidence), evidence)] for name, ranker in (("A", a), ("B", b))
+            name: [(placement_by(ranker, evidence), evidence)] for name, ranker in (("A", a), ("B", b))
         }
         return trial.answer(placed, "B", "A")
 

@@ -31,7 +31,8 @@ def test_impressions_and_clicks_of_a_list_are_added_up_over_factors_and_periods(
     days = np.random.default_rng(seed).integers(0, 3, drawn.lists)
     log = replace(drawn, periods=days, period_names=("a", "b", "c")).collapse()
     expected, found = _by_hand(log), frequent_lists(log, most=100)
-    assert found.impressions.tolist() == sorted(found.impressions.tolist(), reverse=True)
+    often = np.bincount(log.queries, log.impressions)[found.queries]
+    assert often.tolist() == sorted(often.tolist(), reverse=True)
     seen = set()
     for number, (start, end) in enumerate(zip(found.offsets[:-1], found.offsets[1:], strict=True)):
         query = int(found.queries[number])
@@ -64,7 +65,20 @@ def test_lists_that_begin_at_another_position_are_others() -> None:
     assert (found.impressions.tolist(), found.positions.tolist()) == ([3], [1, 2])
 
 
-def test_of_more_queries_those_with_the_most_frequent_lists_are_taken() -> None:
+def test_a_query_whose_pages_all_differ_is_as_frequent_as_its_pages() -> None:
+    log = ClickLog.of(
+        features=[[1.0], [2.0], [3.0]],
+        documents=[0, 1, 1, 2, 2, 0, 0, 2, 0, 1],
+        offsets=[0, 2, 4, 6, 8, 10],
+        impressions=[1, 1, 1, 1, 3],
+        clicks=[0] * 10,
+        queries=["head", "head", "head", "head", "tail"],
+    )
+    found = frequent_lists(log, most=1)
+    assert (log.query_ids[found.queries].tolist(), found.impressions.tolist()) == (["head"], [1])
+
+
+def test_of_more_queries_the_most_frequent_are_taken() -> None:
     log = ClickLog.of(
         features=[[1.0], [2.0]],
         documents=[0, 1] * 4,

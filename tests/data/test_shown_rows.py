@@ -154,3 +154,15 @@ def test_a_frame_alone_gets_the_hint_how_to_read_it() -> None:
         data_of(np.eye(2), None, {}, wanted=JudgedLists, what="LabelBaseline")
     with pytest.raises(OptionError, match="learns from labels, which have no position; leave it out"):
         data_of(np.eye(2), [0, 1], {"group": [2], "position": [1, 2]}, wanted=JudgedLists, what="LabelBaseline")
+
+
+def test_rows_of_pandas_in_another_order_are_refused() -> None:
+    frame, clicks = pd.DataFrame(FEATURES, columns=["a", "b"]), pd.Series(CLICKS)
+    turned = frame.iloc[::-1]
+    with pytest.raises(OptionError, match=r"clicks has the index of the features in another order.*clicks\.loc"):
+        log_of_rows(turned, clicks, group=[2, 3])
+    same = log_of_rows(turned, clicks.loc[turned.index], group=[2, 3])
+    # Another index altogether says nothing of the order, and an array has none.
+    other = log_of_rows(turned.set_index("a"), clicks.loc[turned.index], group=[2, 3])
+    assert log_of_rows(turned, clicks.to_numpy(), group=[2, 3]).clicks.tolist() == CLICKS
+    assert same.clicks.tolist() == other.clicks.tolist() == CLICKS[::-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 from ultr.bias import RankTest, ScalarTest
 from ultr.bias.scalar_test import ENOUGH_POWER
+from ultr.diagnosis import diagnose
 from ultr.evaluation.assumption import Assumption
+from ultr.reporting.inputs import ReportInputs
 
 MODULE = import_module("ultr.evaluation.assumption")
 
@@ -62,7 +65,9 @@ def test_enough_draws_are_made_for_the_level_to_be_met_exactly(monkeypatch: pyte
     log: Any = object()
     assert Assumption.of_log(log, seed=3).rejected is True
     assert asked == [(log, {"samples": MODULE.SAMPLES, "seed": 3})]
-    assert 0.05 * (MODULE.SAMPLES + 1) == 5
+    assert 0.05 * (MODULE.SAMPLES + 1) == 10
+    # The doctor says the same, and so does a report.
+    assert signature(diagnose).parameters["draws"].default == ReportInputs.draws == MODULE.SAMPLES
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from tests.bias.explored_world import THETA, Context, adjacent, expected_log
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Evidence
 from ultr.evaluation.by_placement import PlacementValue, answer_by_placement, placement_value
-from ultr.evaluation.placement import Ranking
 from ultr.evaluation.trial import CANNOT_TELL, Certainty
 from ultr.metrics import bootstrap_ratio
 
@@ -21,7 +20,7 @@ EVENING = replace(MORNING, relevance={"x": 0.4, "y": 0.8, "z": 0.2}, exchanges=a
 
 def value_of(log: ClickLog, scores: list[float]) -> Any:
     evidence = Evidence.of(log)
-    return placement_value(Ranking.of(np.array(scores * len(evidence.query_numbers)), evidence), evidence, log)
+    return placement_value(np.array(scores * len(evidence.query_numbers)), evidence)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (0, 2, 1)])
@@ -108,7 +107,7 @@ def test_clicks_of_a_few_queries_of_their_own_length_by_hand() -> None:
     )
     # Lower rows first, so that the first list of each query is the ranking: "long" is query 0.
     evidence = Evidence.of(log)
-    found = placement_value(Ranking.of(-log.features[evidence.documents, 0], evidence), evidence, log)
+    found = placement_value(-log.features[evidence.documents, 0].astype(np.float64), evidence)
     assert log.query_ids.tolist() == ["long", "short"]
     assert found.totals.tolist() == pytest.approx([4 / 0.5 + 2 / 0.5 + 1 / 1.0 + 0 / 1.0, 3 / 0.75 + 1 / 0.75])
     assert found.bases.tolist() == [12, 8]

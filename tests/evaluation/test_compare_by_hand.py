@@ -16,7 +16,7 @@ from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Assumption, Candidates, Comparison, CounterfactualValue, Evidence, UnseenPart, compare
 from ultr.evaluation.comparison import QUESTIONS, _likelihood_answers, ranked
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import placement_of
 from ultr.evaluation.raw_clicks import beside_raw_clicks
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty
 from ultr.metrics import Interval, bootstrap_ratio
@@ -261,8 +261,7 @@ def test_raw_clicks_rank_each_half_of_the_pages_by_the_rates_of_the_other() -> N
         queries=np.repeat([f"{query:02}" for query in range(30)], 3),
     )
     evidence = Evidence.of(log)
-    ranking = Ranking.of(evidence.documents.astype(np.float64), evidence)
-    ours, raw = beside_raw_clicks(ranking, evidence, log, None, None, seed=1)
+    ours, raw = beside_raw_clicks(evidence.documents.astype(np.float64), evidence, log, None, None, seed=1)
     shown = [part.impressions.sum() for _, part in ours]
     assert sum(shown) == impressions.sum()
     # A coin for each page: three standard deviations.
@@ -277,18 +276,16 @@ def test_raw_clicks_rank_each_half_of_the_pages_by_the_rates_of_the_other() -> N
                 rates[query, document] = piece.clicks[place] / times[place] if times[place] else 0.0
         queries = np.repeat(part.query_numbers, np.diff(part.offsets))
         expected = [rates.get((int(q), int(d)), 0.0) for q, d in zip(queries, part.documents, strict=True)]
-        again = Ranking.of(np.array(expected), part)
         placed: Any = raw[number][0]
-        assert placed.first.tolist() == again.first.tolist()
-        assert placed.ties.tolist() == again.ties.tolist()
+        assert placed.same_as(placement_of(np.array(expected), part))
         kept: Any = ours[number][0]
-        assert kept.first.tolist() == [3, 2, 1, 0] * len(part.query_numbers)
+        assert kept.same_as(placement_of(part.documents.astype(np.float64), part))
 
 
 def test_each_page_falls_on_either_half_by_a_coin() -> None:
     log = still(impressions=400)
     evidence = Evidence.of(log)
-    ours, _ = beside_raw_clicks(Ranking.of(np.zeros(80), evidence), evidence, log, None, None, seed=0)
+    ours, _ = beside_raw_clicks(np.zeros(80), evidence, log, None, None, seed=0)
     shown = [part.impressions.sum() for _, part in ours]
     # Four standard deviations of 16,000 coins.
     assert shown[0] / 16_000 == pytest.approx(0.5, abs=2 / np.sqrt(16_000))

@@ -446,7 +446,8 @@ def test_the_order_that_pages_of_any_length_had_is_worth_what_they_were(utility:
 
 def test_a_ranker_fills_the_places_that_each_page_had() -> None:
     """Place by place: r shows 5 and 4 four times and 4 alone four times, so that its second place was there half."""
-    evidence, theta = Evidence.of(short_and_long_pages()), np.array([1.0, 0.6, 0.4, 0.3])
+    log, theta = short_and_long_pages(), np.array([1.0, 0.6, 0.4, 0.3])
+    evidence = Evidence.of(log, Candidates.shown(log))
     value = Valuation(theta, smallest=UNCLIPPED).of_scores(np.array([0.0, 1.0, 1.0, 2.0, 9.0, 8.0]), evidence)
     (part,) = evidence.parts()
     np.testing.assert_allclose(part.places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])

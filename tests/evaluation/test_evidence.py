@@ -14,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.evaluation import Candidates, Evidence, Valuation
 from ultr.evaluation.evidence import _ascending, check_codes
-from ultr.evaluation.placement import AsShown, Ranking
+from ultr.evaluation.placement import AsShown, Ranking, placement_of
 
 
 def log_of_four_queries() -> ClickLog:
@@ -83,7 +83,7 @@ def test_a_value_is_the_same_in_one_part_and_in_many(span: int, monkeypatch: pyt
     log, theta = log_of_four_queries(), np.array([1.0, 0.5, 0.25])
     shown, clicks = counted(log)
     monkeypatch.setattr(ragged, "SPAN", span)
-    evidence = Evidence.of(log)
+    evidence = Evidence.of(log, Candidates.shown(log))
     scores = np.array([4.0, 2.0, 9.0, 1.0, 5.0, 8.0, 6.0, 7.0])
     value = Valuation(theta).of_scores(scores[evidence.documents], evidence)
     expected = []
@@ -213,15 +213,7 @@ def test_ranks_are_counted_within_each_query(span: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("scores", [np.ones(8), np.where(np.arange(9) == 4, np.nan, 1.0)])
 def test_every_candidate_needs_a_score(scores: np.ndarray) -> None:
     with pytest.raises(DataError, match=r"^scores must be a number for each of 9 candidates$"):
-        Ranking.of(scores, Evidence.of(log_of_four_queries()))
-
-
-def test_a_part_of_the_queries_keeps_its_ranks() -> None:
-    log = log_of_four_queries()
-    evidence, part = Evidence.of(log), Evidence.of(log.select((log.queries == 0) | (log.queries == 3)))
-    ranking = Ranking.of(np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]), evidence)
-    found = ranking.within(evidence, part)
-    assert (found.first.tolist(), found.ties.tolist()) == ([0, 1, 1, 1, 0, 1], [1, 2, 2, 2, 1, 2])
+        placement_of(scores, Evidence.of(log_of_four_queries()))
 
 
 @pytest.mark.parametrize("by_rank", [[1.0], [1.0, 0.5], [1.0, 0.5, 0.25, 0.2, 0.1]])

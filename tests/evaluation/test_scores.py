@@ -49,12 +49,15 @@ def test_a_log_without_features_can_be_scored() -> None:
     assert scores_of(AllAlike(), Evidence.of(log)).tolist() == [0.0] * 9
 
 
-def test_exposure_reaches_all_documents_of_a_query_that_shows_a_few_at_a_time() -> None:
+def test_exposure_moves_within_the_pages_of_a_query_that_shows_a_few_documents_at_a_time() -> None:
     """Five documents of a query, two at a time, and two of another; in the order of the log nothing moves."""
 
-    class Backwards:
+    class Ordered:
+        def __init__(self, sign: float) -> None:
+            self.sign = sign
+
         def score(self, features: Floats, offsets: Integers) -> Floats:
-            return -features[:, 0]
+            return self.sign * features[:, 0]
 
     log = ClickLog.of(
         features=np.arange(7.0)[:, None],
@@ -66,7 +69,8 @@ def test_exposure_reaches_all_documents_of_a_query_that_shows_a_few_at_a_time() 
     )
     # By the log: 1, 1/2 in half of eight impressions, then 1 and 1/2 in a quarter, and 1 in a quarter.
     shown = np.array([0.5, 0.25, 0.25, 0.125, 0.25, 1.0, 0.5])
-    ranked = np.array([1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1.0, 1 / 2])
-    found = shift_from_log(Backwards(), log)
-    assert found.growth == pytest.approx(max(ranked / shown)) == pytest.approx(2.0)
-    assert found.fall == pytest.approx(max(shown / ranked)) == pytest.approx(1.25)
+    turned = np.array([0.25, 0.5, 0.125, 0.25, 0.25, 0.5, 1.0])
+    kept, found = (shift_from_log(Ordered(sign), log) for sign in (-1.0, 1.0))
+    assert (kept.growth, kept.fall, kept.median) == pytest.approx((1, 1, 1))
+    assert found.growth == pytest.approx(max(turned / shown)) == pytest.approx(2.0)
+    assert found.fall == pytest.approx(max(shown / turned)) == pytest.approx(2.0)

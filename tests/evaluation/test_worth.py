@@ -15,7 +15,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, Evidence, Valuation, compare
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import placement_by
 from ultr.simulation.log import simulate_log
 
 PROPENSITIES = np.array([1.0, 0.5, 0.25])
@@ -37,14 +37,14 @@ def with_purchases(purchases: list[int]) -> ClickLog:
 def test_a_document_is_worth_what_followed_its_clicks_over_its_examination() -> None:
     """Documents 0 to 4 have 5, 3, 1, 0, 2 clicks, 2, 1, 0, 0, 2 purchases and mean examinations .9 .6 .25 1 .5."""
     log = with_purchases([1, 1, 0, 0, 1, 0, 0, 2])
-    evidence = Evidence.of(log, value={"click": 1, "purchase": 20})
+    evidence = Evidence.of(log, Candidates.shown(log), value={"click": 1, "purchase": 20})
     (part,) = evidence.parts()
     assert part.amounts.tolist() == [45, 23, 1, 0, 42]
     assert part.squares.tolist() == [5 + 2 * 400, 3 + 400, 1, 0, 2 + 2 * 400]
     (counted,) = evidence.parts(clicked=True)
     assert counted.amounts.tolist() == [45, 23, 1, 42]
     valuation = Valuation(PROPENSITIES, smallest=UNCLIPPED)
-    found = valuation.of(Ranking.by(ByFirstFeature(), evidence), evidence)
+    found = valuation.of(placement_by(ByFirstFeature(), evidence), evidence)
     # Documents 2 1 0 and 4 3 are ranked in this order.
     by_hand = [1 * 1 / 0.25 + 0.5 * 23 / 0.6 + 0.25 * 45 / 0.9, 1 * 42 / 0.5]
     np.testing.assert_allclose(found.totals, by_hand)

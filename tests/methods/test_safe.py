@@ -18,7 +18,7 @@ from ultr.data.signal import Signal
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError, OptionError
 from ultr.exporting import export
-from ultr.exporting.forest_file import forest_of
+from ultr.exporting.forest_file import export_forest, forest_of
 from ultr.methods import DLA, ClickBaseline, InversePropensity, LightGBMRanker, load
 from ultr.methods.ranker import Ranker
 from ultr.methods.safe import SAFE, Gains, _events, allowed, evidence_share, in_words, make_safe
@@ -186,6 +186,8 @@ def test_any_ranker_can_be_made_safe_and_a_bounded_forest_is_no_plain_one() -> N
     safe = make_safe(forest, kept, held_out, largest=2.0, relevance=Trees(rounds=20, leaves=4, fewest_documents=1))
     assert forest_of(forest) is not None
     assert forest_of(safe) is None
+    with pytest.raises(OptionError, match=r"keeps within a bound of the logged order;.*without --safe"):
+        export_forest(safe, "never.json", to="solr")
     # It learns no propensities, which is said.
     assert "Propensities are not known" in in_words(safe.choices[SAFE])[2]
 

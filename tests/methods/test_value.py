@@ -20,7 +20,7 @@ from ultr.exporting import export
 from ultr.exporting.forest_file import forest_of
 from ultr.methods import DLA, METHODS, UPE, Affine, Auto, ClickBaseline, InversePropensity, RegressionEM, Vectorization
 from ultr.methods.estimator import Estimator
-from ultr.methods.value_option import FEWEST
+from ultr.methods.value_option import FEWEST, check_signals, squared_weights
 from ultr.relevance import MLP, Relevance, Trees
 from ultr.scoring import Scorer
 from ultr.train.lists import TrainingLists
@@ -270,3 +270,19 @@ def test_purchases_without_a_click_get_a_warning(unclicked: int, warned: bool) -
         "they are taken for what follows a click, with its bias"
     )
     assert messages == ([expected] if warned else [])
+
+
+def test_amounts_are_no_number_of_events() -> None:
+    """Prices of 18 and 129 on one click each, and 3 purchases on 10 clicks."""
+    log = ClickLog.of(
+        features=np.zeros((3, 1)),
+        documents=[0, 1, 2],
+        offsets=[0, 3],
+        clicks=[1, 1, 10],
+        impressions=[20],
+        signals={"revenue": [18, 129, 0], "purchase": [1, 0, 3]},
+    )
+    assert squared_weights(log, {"revenue": 2.0}).tolist() == [4 * 18**2, 4 * 129**2, 0]
+    assert squared_weights(log, {"click": 1.0, "purchase": 20.0}).tolist() == [401, 1, 10 + 3 * 400]
+    with pytest.warns(UltrWarning, match="signal 'revenue' occurs 2 times in the training log"):
+        check_signals({"revenue": 1.0}, log, None)

@@ -195,6 +195,15 @@ def test_steps_by_verdict(winner: str | None, steps: list[str]) -> None:
     assert next_steps(inputs) == steps
 
 
+def test_the_command_for_a_safe_one_is_that_of_the_training() -> None:
+    inputs = _inputs(LEAD, "new", shift=ExposureShift(10.0, 1.0, 1.0), log_name="log")
+    command = "ultr train dla --relevance trees --safe 2 --log 'my log' --out new --steps 40"
+    inputs.subject.manifest.origin = SimpleNamespace(command=command)
+    assert next_steps(inputs)[1].endswith(
+        ": ultr train dla --relevance trees --log 'my log' --steps 40 --safe auto --out 'my models/new-safe'"
+    )
+
+
 def test_heads_say_how_often_their_list_was_shown_and_how_documents_are_called() -> None:
     moved = [_moved("hats", [1, 0], 1_000, pages=2_500)]
     found = heads(_inputs(moved=moved))

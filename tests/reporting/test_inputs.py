@@ -72,7 +72,7 @@ def test_a_log_without_a_click_is_not_examined() -> None:
     assert silent.diagnosis is None
 
 
-def test_the_doctor_is_asked_with_the_scores_of_the_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_is_asked_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
     def fake(log: Any, **options: Any) -> str:
@@ -82,8 +82,8 @@ def test_the_doctor_is_asked_with_the_scores_of_the_subject(monkeypatch: pytest.
     monkeypatch.setattr(module, "diagnose", fake)
     found: Any = ReportInputs((NEW,), log=LOG, log_name="my log")
     assert found.diagnosis == "a diagnosis"
-    assert (asked["log"], asked["source"], asked["samples"], asked["draws"]) == (LOG, "my log", 50, 99)
-    assert asked["scores"].tolist() == [4, 3, 2, 1]
+    assert (asked["log"], asked["source"], asked["samples"], asked["draws"]) == (LOG, "my log", 50, 199)
+    assert "scores" not in asked
 
 
 def test_the_subject_is_compared_with_its_rival_and_alone_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:

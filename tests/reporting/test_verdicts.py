@@ -78,7 +78,7 @@ def _inputs(
             name="new",
             folder=Path("my models/new"),
             ranker=SimpleNamespace(options={}),
-            manifest=SimpleNamespace(method="dla"),
+            manifest=SimpleNamespace(method="dla", origin=None),
         ),
         "value": None,
         "log": LOG,
@@ -246,7 +246,7 @@ def test_documents_are_shown_in_thirds_where_their_curves_differ(apart: float, c
         embeddings=None,
         knows=lambda factor: True,
         is_bound=False,
-        manifest=SimpleNamespace(method="dla"),
+        manifest=SimpleNamespace(method="dla", origin=None),
     )
     inputs: Any = SimpleNamespace(subject=subject, click_models=[subject], models=[subject])
     factor: Any = SimpleNamespace(name="position")

@@ -226,6 +226,9 @@ def test_two_candidates_of_a_query_cannot_have_the_same_id(service: Client) -> N
     answer = service.post("/rank", json={"queries": [{"candidates": candidates}]})
     assert answer.status_code == 422
     assert error_of(answer).startswith("candidate 2 ('a') of query 0 has the same id as candidate 0")
+    alike = [{"id": "7", "features": [1, 1, 1]}, {"id": 7, "features": [1, 1, 1]}]
+    answer = service.post("/rank", json={"queries": [{"candidates": alike}]})
+    assert error_of(answer).startswith("candidate 1 (7) of query 0 has the same id as candidate 0")
     two = [{"id": "q", "candidates": candidates[:1]}, {"id": "q", "candidates": candidates[:1]}]
     assert service.post("/rank", json={"queries": two}).status_code == 200
 

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from tests.updating.days import FIRST, SECOND, THIRD, change, new_run, settings_for, write_day
 
 from ultr.data.click_log import ClickLog
@@ -191,6 +193,24 @@ def test_pages_of_another_day_are_refused(run: RunFolder) -> None:
     with pytest.raises(DataError, match=f"must have the pages of {SECOND} and no others, and has those of {THIRD}"):
         update(run, SECOND)
     assert _state(run) == before
+
+
+@pytest.mark.parametrize(("pages", "refused"), [(200, True), (2, False)])
+def test_a_day_without_a_click_where_many_would_be_usual_is_refused(
+    run: RunFolder,
+    pages: int,
+    refused: bool,  # noqa: FBT001
+) -> None:
+    source = Path(run.source(SECOND))
+    day = parquet.read_table(write_day(source.parent / "other", SECOND, pages=pages))
+    parquet.write_table(day.set_column(4, "click", pyarrow.array([0] * len(day))), source)
+    before = _state(run)
+    if refused:
+        with pytest.raises(DataError, match=rf"no click on {pages} pages, where \d+ would be usual.*was not added"):
+            update(run, SECOND)
+        assert _state(run) == before
+    else:
+        assert update(run, SECOND).data["log"]["impressions"] == 1_500 + pages
 
 
 @pytest.mark.parametrize("damage", ["settings", "setting", "ledger", "weights", "log", "served", "exported"])

@@ -13,7 +13,7 @@ from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
 
-_WEIGHTING, _UTILITY, _ACTION, _MINUTES = "ips", "clicks", "click", 30.0
+_WEIGHTING, _UTILITY, _PAGE, _ACTION, _MINUTES = "ips", "clicks", "page", "click", 30.0
 
 
 def _interleaved(text: str) -> Any:
@@ -43,6 +43,13 @@ def compare(
     ] = None,
     weighting: Annotated[str, typer.Option(help="ips or self-normalised.")] = _WEIGHTING,
     utility: Annotated[str, typer.Option(help="clicks (expected on an impression) or dcg.")] = _UTILITY,
+    candidates: Annotated[
+        str,
+        typer.Option(
+            help="What a ranker orders: page, the documents of each page, or query, those of all pages of a query: "
+            "right if each of them could have been on each page."
+        ),
+    ] = _PAGE,
     value: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +100,7 @@ def compare(
             "--estimator": estimator is not None,
             "--weighting": weighting != _WEIGHTING,
             "--utility": utility != _UTILITY,
+            "--candidates": candidates != _PAGE,
             "--value": value is not None,
             "--against": against is not None,
             "--html": html is not None,
@@ -113,6 +121,7 @@ def compare(
     from ultr.data.click_log import ClickLog
     from ultr.evaluation.comparison import AS_SHOWN, ranked
     from ultr.evaluation.comparison import compare as compare_rankers
+    from ultr.evaluation.evidence import Candidates
     from ultr.evaluation.shift import shift_from_log
     from ultr.evaluation.unseen_part import unseen_part
     from ultr.methods import load
@@ -125,6 +134,7 @@ def compare(
     rankers = {name: load(Path(name)) for name in names}
     categories = options.common_categories(rankers)
     clicks = ClickLog.load(log).with_categories(categories, what=str(log))
+    pool = Candidates.shown(clicks) if checks.one_of("candidates", candidates, (_PAGE, "query")) == "query" else None
     weights = None if value is None else options.parse_value("value", value, Mapping[str, float])
     remarks = []
     for name, ranker in rankers.items():
@@ -150,6 +160,7 @@ def compare(
             estimator=EM if estimator in {None, "click-rate"} else str(estimator),
             weighting=weighting,
             utility=utility,
+            candidates=pool,
             value=weights,
             names=(names[0], name),
             unseen=unseen,

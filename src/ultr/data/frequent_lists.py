@@ -35,7 +35,8 @@ def frequent_lists(log: ClickLog, *, most: int) -> ClickLog:
     shown, queries = np.bincount(groups, log.impressions), log.queries[firsts]
     order = np.lexsort((-shown, queries))
     heads = order[np.unique(queries[order], return_index=True)[1]]
-    chosen = heads[np.argsort(-shown[heads], kind="stable")][:most]
+    often = np.bincount(log.queries, log.impressions)
+    chosen = heads[np.argsort(-often[queries[heads]], kind="stable")][:most]
     chosen = chosen[log.lengths[firsts[chosen]] > 1]
     plain = trusted(log, factors=(log.position,), periods=None, period_names=(), placements=None, pair_clicks=None)
     lists = np.flatnonzero(np.isin(groups, chosen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,8 @@ def log_of_rows(
     offsets, queries = _pages(len(matrix), qid=qid, group=group)
     places = None if position is None else _positions(position, offsets, several=group is None)
     _check_length("clicks", clicks, len(matrix))
+    for name, values in {"clicks": clicks, "qid": qid, "position": position, **(factors or {})}.items():
+        _check_index(name, values, features)
     causes: dict[str, Any] = {name: np.asarray(values) for name, values in (factors or {}).items()}
     if taken := causes.keys() & signature(ClickLog.of).parameters.keys():
         raise OptionError(f"a bias factor cannot be called {min(taken)!r}, which is another part of a log; rename it")
@@ -200,6 +202,18 @@ def _positions(position: object, offsets: Integers, *, several: bool) -> Integer
         )
         raise DataError(f"page {pages[row] + 1} has two rows at position {places[row]}, one of them row {row}{way_out}")
     return places
+
+
+def _check_index(name: str, values: object, features: object) -> None:
+    """Refuse rows of pandas in another order than those of the features, which are taken as they come."""
+    indices: Iterator[Any] = (getattr(each, "index", None) for each in (features, values))
+    ours, theirs = indices
+    both = all(hasattr(each, "equals") for each in (ours, theirs))
+    if both and not ours.equals(theirs) and ours.sort_values().equals(theirs.sort_values()):
+        raise OptionError(
+            f"{name} has the index of the features in another order, and rows are taken as they come; "
+            f"give {name}.loc[features.index], or {name}.to_numpy() if its rows are right as they come"
+        )
 
 
 def _check_length(name: str, values: object, rows: int) -> None:

@@ -1,7 +1,7 @@
 """The value of a ranker by placements that exploration made, without any model of what positions do.
 
 Let c_i be the click on document d of page i, which exploration put at position k with the logged probability e_i, and
-let the ranker put d at rank k(d). If a click on a document depends on its own position alone,
+let the ranker put d at the place k(d) of the page. If a click on a document depends on its own position alone,
 
     V = 1/N sum over pages i and documents d with k = k(d) of c_i / e_i
 
@@ -20,9 +20,8 @@ import numpy as np
 
 from ultr.arrays import Counts, Doubles
 from ultr.data import ragged
-from ultr.data.click_log import ClickLog
 from ultr.evaluation.evidence import Evidence
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import in_order
 from ultr.evaluation.trial import CANNOT_TELL, Answer, Certainty
 from ultr.metrics import bootstrap_ratio
 
@@ -49,35 +48,29 @@ class PlacementValue:
         return float(self.totals.sum() / self.bases.sum())
 
 
-def placement_value(
-    ranking: Ranking, evidence: Evidence, log: ClickLog, amounts: Counts | None = None
-) -> PlacementValue:
-    """The value of ranking all documents that the log showed for each query; documents that tie share their ranks.
+def placement_value(scores: Doubles, evidence: Evidence, amounts: Counts | None = None) -> PlacementValue:
+    """The value of each page in the order of its candidates' scores; documents that tie share their places.
 
     `amounts` are what each shown document was worth to users, by default its clicks.
     """
+    log = evidence.pages
+    assert log is not None, "there must be pages"
     assert log.placements is not None, "the log must have placement propensities"
-    rows = len(log.features)
-    keys = np.repeat(evidence.query_numbers, np.diff(evidence.offsets)) * rows + evidence.documents
     places = np.searchsorted(evidence.query_numbers, log.queries)
-    totals, possible = np.zeros(len(evidence.impressions)), 0.0
+    totals, possible, counted = np.zeros(len(evidence.impressions)), 0.0, 0.0
     for span in ragged.spans(log.offsets):
-        chances, position = log.placements.propensities[span.rows], log.position.values[span.rows]
-        candidate = np.searchsorted(keys, span.spread(log.queries) * rows + log.documents[span.rows])
-        first, ties = ranking.first[candidate], ranking.ties[candidate]
-        there = (position >= first) & (position < first + ties) & np.isfinite(chances)
+        chances, row = log.placements.propensities[span.rows], np.arange(span.rows.stop - span.rows.start)
+        order, *tie = in_order(scores[evidence.numbers(span)], span.lengths)
+        first, ties = (each[np.argsort(order)] for each in tie)
+        there = (row >= first) & (row < first + ties) & np.isfinite(chances)
         weights = np.where(there, 1 / (ties * np.fmax(chances, _SMALLEST)), 0.0)
         totals += np.bincount(
             span.spread(places),
             (log.clicks if amounts is None else amounts)[span.rows] * weights,
             minlength=len(totals),
         )
-        possible += float(span.spread(log.impressions) @ weights)
-    # Ranks of candidates that a page had a place for.
-    counted = 0.0
-    for part in evidence.parts():
-        ranks = np.arange(evidence.positions) < np.diff(evidence.offsets)[part.queries, None]
-        counted += float(evidence.impressions[part.queries] @ (part.places * ranks).sum(axis=1))
+        impressions = span.spread(log.impressions)
+        possible, counted = possible + float(impressions @ weights), counted + float(impressions.sum())
     return PlacementValue(totals, evidence.impressions, possible / counted)
 
 

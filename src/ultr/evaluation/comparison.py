@@ -26,7 +26,7 @@ from ultr.evaluation.evidence import Candidates, Evidence, check_codes
 from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import AsShown, Ranking
+from ultr.evaluation.placement import AsShown, placement_of, scores_of
 from ultr.evaluation.raw_clicks import beside_raw_clicks
 from ultr.evaluation.trial import ALIKE, CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
@@ -346,9 +346,10 @@ def compare(
         value_of=value_of,
     )
     evidence = Evidence.of(log, candidates, value=value)
-    ranked = {name: Ranking.by(ranker, evidence) for name, ranker in rankers.items()}
+    scores = {name: scores_of(ranker, evidence) for name, ranker in rankers.items()}
+    orders = {name: placement_of(each, evidence) for name, each in scores.items()}
     first, second = names
-    same = ranked[first].same_as(ranked[second])
+    same = orders[first].same_as(orders[second])
     why = f"{first} and {second} put the documents of all {len(evidence.query_numbers):,} queries in the same order"
     alike = Answer(ALIKE, why, difference=Interval(0.0, 0.0, 0.0)) if same else None
     known: Known
@@ -365,17 +366,17 @@ def compare(
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
     counted = f"value ({value_of})" if value_of else "clicks"
     trial = Trial(log, valuation, known, halves, judge, seed, counted)
-    rankings: dict[str, Valued] = {name: [(ranking, evidence)] for name, ranking in ranked.items()}
+    rankings: dict[str, Valued] = {name: [(order, evidence)] for name, order in orders.items()}
     rankings[AS_SHOWN] = [(AsShown(), evidence)]
     by_placement = None
     if log.placements is not None and log.placements.explored.any() and candidates is None:
         amounts = None if value is None else Worth.of_rows(log, value).totals
-        placed = {name: placement_value(ranked[name], evidence, log, amounts) for name in names}
+        placed = {name: placement_value(scores[name], evidence, amounts) for name in names}
         by_placement = answer_by_placement(
             (second, placed[second]), (first, placed[first]), judge, seed=seed, counted=counted
         )
     try:
-        beside = beside_raw_clicks(ranked[second], evidence, log, candidates, value, seed=seed)
+        beside = beside_raw_clicks(scores[second], evidence, log, candidates, value, seed=seed)
         against_raw = trial.answer(dict(zip((second, RAW_CLICKS), beside, strict=True)), second, RAW_CLICKS)
     except DataError as error:
         against_raw = Answer(CANNOT_TELL, f"the pages cannot be halved to rank by raw clicks: {error}")

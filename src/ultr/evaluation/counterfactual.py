@@ -1,13 +1,16 @@
 """The value that a ranker would have for the users of a log that another ranker collected.
 
 Under the position-based model a document d of a query is clicked with probability theta_p gamma_d: examination of its
-position times relevance. The value of a ranker that puts d at rank k(d) is the mean over the log's impressions of
+position times relevance. The value of a ranker that puts d at the place k(d) of a page is the mean over the log's
+impressions of
 
-    V = sum over d of s(k(d)) u(k(d)) gamma_d
+    V = sum over the documents d of the page of u(k(d)) gamma_d
 
-with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`), and s(k) the
-share of the query's impressions that showed something at k: a ranker fills the places that there were, and makes pages
-neither longer nor shorter. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
+with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`). A ranker puts
+the documents of a page into another order, at the places that the page had: pages become neither longer nor shorter,
+and what they did not show, since it was out of stock or filtered out, does not come onto them. With `candidates` of
+one's own, d is one of these, k(d) its rank among them, and u(k(d)) counts on the share s(k) of the query's impressions
+that showed something at k. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
 that the log gave d: theta at its position, 0 where it was not shown, averaged over the N impressions. Then the
 relevance is estimated by
 
@@ -24,7 +27,7 @@ all documents with rho_d >= tau, and `doubly-robust` also for the others, as far
 clicks and by skips that were probably examined. Where nothing is clipped the two are the same number, because rho_d is
 what the log itself did: g pays where a higher tau makes the value surer. `self-normalised` is another quantity,
 
-    V = sum over d of s(k(d)) u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
+    V = sum over d of u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
 
 the mean rank weight of a relevant document: 1 if all stood first. A constant factor in the propensities cancels in it,
 and much of the chance in who clicked at all.
@@ -53,7 +56,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.evidence import Candidates, Evidence, EvidencePart, check_codes
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import Placement, Ranking
+from ultr.evaluation.placement import Placement, placement_by, placement_of
 from ultr.evaluation.unseen_part import unseen_part
 from ultr.metrics import Interval, bootstrap_ratio
 
@@ -145,7 +148,7 @@ class Valuation:
 
     def of_scores(self, scores: Floats | Doubles, evidence: Evidence) -> CounterfactualValue:
         """The value of ranking the candidates by these scores."""
-        return self.of(Ranking.of(scores, evidence), evidence)
+        return self.of(placement_of(scores, evidence), evidence)
 
     def of(self, placement: Placement, evidence: Evidence) -> CounterfactualValue:
         """The value of placing the candidates like this."""
@@ -221,10 +224,10 @@ def counterfactual_value(
 ) -> CounterfactualValue:
     """The value that a ranker would have for the users of a log, by the formulas at the head of this module.
 
-    It ranks the documents that the log showed for each query, or else the `candidates`, on the part of the log that it
-    was not trained on. Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
+    It orders the documents of each page, or else ranks the `candidates`, on the part of the log that it was not trained
+    on. Where no such part is known, the whole log is taken, and a `SeenDataWarning` says why.
     """
     valuation = Valuation(propensities, weighting, utility, cutoff, smallest, relevance)
     check_codes(ranker, log)
     evidence = Evidence.of(unseen_part({"the ranker": ranker}, log).warn().log, candidates)
-    return valuation.of(Ranking.by(ranker, evidence), evidence)
+    return valuation.of(placement_by(ranker, evidence), evidence)

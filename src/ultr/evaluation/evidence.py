@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed, gather, new_array, take
 from ultr.data.log_checks import trusted
+from ultr.data.ragged import Span
 from ultr.errors import DataError
 from ultr.evaluation.worth import Worth
 
@@ -122,6 +124,8 @@ class Evidence:
     """The cells in which candidates were shown; their `documents` are numbers of candidates."""
     shown: Cells
     """The cells of all that was shown, candidate or not; their `ids` have the query before the row of the features."""
+    pages: ClickLog | None = None
+    """The pages whose documents a ranker puts into another order; None where it ranks candidates of its own."""
     worth: Worth | None = None
     """The value of what users did with each candidate; None where clicks are what counts."""
 
@@ -129,7 +133,7 @@ class Evidence:
     def of(
         cls, log: ClickLog, candidates: Candidates | None = None, *, value: Mapping[str, float] | None = None
     ) -> Evidence:
-        """The evidence of a log on the candidates, by default the documents that it showed.
+        """The evidence of a log on the candidates, by default the documents of each of its pages.
 
         With a `value`, weights of the log's signals, that is what counts in the place of clicks.
         """
@@ -158,6 +162,7 @@ class Evidence:
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
             cells=numbered(cells),
             shown=cells,
+            pages=log if candidates is None else None,
             worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares), per_click),
         )
 
@@ -190,6 +195,20 @@ class Evidence:
                 places=self._places(span.lists),
                 worth=None if worth is None else worth.some(np.flatnonzero(kept)),
             )
+
+    def numbers(self, span: Span) -> Integers:
+        """[rows], the candidates that the shown documents of a span of the pages are."""
+        assert self.pages is not None, "a ranker orders pages"
+        size = len(self.features)
+        return np.searchsorted(self._keys, span.spread(self.pages.queries) * size + self.pages.documents[span.rows])
+
+    @cached_property
+    def _keys(self) -> Integers:
+        """[candidates], ascending: the query before the row of the features."""
+        keys = new_array(len(self.documents), np.int64)
+        for span in ragged.spans(self.offsets):
+            keys[span.rows] = span.spread(self.query_numbers) * len(self.features) + self.documents[span.rows]
+        return keys
 
     def _places(self, queries: slice) -> Doubles:
         """[queries, positions], the share of the impressions of some queries that showed something there."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
-from ultr.data.gathering import gather, new_array
+from ultr.data.cells import Cells
+from ultr.data.gathering import collect, new_array, take
 from ultr.errors import DataError
 from ultr.evaluation.evidence import Evidence, EvidencePart
 from ultr.evaluation.judged import RankerLike
@@ -52,36 +53,18 @@ class Ranking:
     @classmethod
     def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Ranking:
         """The ranking of the evidence's candidates by these scores."""
-        if scores.shape != evidence.documents.shape:
-            raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
         first, ties = (new_array(len(scores), np.int64) for _ in range(2))
         for span in ragged.spans(evidence.offsets):
-            values = scores[span.rows].astype(np.float64)
-            if np.isnan(values).any():
-                raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
-            query = np.repeat(np.arange(len(span.lengths)), span.lengths)
-            order = np.lexsort((-values, query))
-            new = np.ones(len(values), dtype=np.bool_)
-            new[1:] = (values[order][1:] != values[order][:-1]) | (query[1:] != query[:-1])
-            number, starts = np.cumsum(new) - 1, np.flatnonzero(new)
-            ranks = np.arange(len(values)) - (np.cumsum(span.lengths) - span.lengths)[query]
-            first[span.rows.start + order] = ranks[starts][number]
-            ties[span.rows.start + order] = np.diff(starts, append=len(values))[number]
+            order, starts, together = in_order(scores[span.rows], span.lengths)
+            first[span.rows.start + order] = starts - np.repeat(np.cumsum(span.lengths) - span.lengths, span.lengths)
+            ties[span.rows.start + order] = together
         return cls(first, ties)
 
-    @classmethod
-    def by(cls, ranker: RankerLike, evidence: Evidence) -> Ranking:
-        """The ranking of the evidence's candidates by a ranker."""
-        return cls.of(scores_of(ranker, evidence), evidence)
-
-    def same_as(self, other: Ranking) -> bool:
+    def same_as(self, other: Ordered) -> bool:
         """True if both put every candidate at the same rank."""
-        return np.array_equal(self.first, other.first) and np.array_equal(self.ties, other.ties)
-
-    def within(self, evidence: Evidence, part: Evidence) -> Ranking:
-        """The ranking for a part of the evidence: some of its queries, each with the same candidates."""
-        places = np.searchsorted(evidence.query_numbers, part.query_numbers)
-        return Ranking(*gather([self.first, self.ties], places, evidence.offsets)[1])
+        return isinstance(other, Ranking) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("first", "ties")
+        )
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """The weight of the rank of each candidate; tied ones get the mean of theirs."""
@@ -99,6 +82,65 @@ class Ranking:
         return mean
 
 
+@dataclass(frozen=True, eq=False)
+class Reordered:
+    """The documents of each page in the order of their scores, at the places that the page had.
+
+    No document comes onto a page that did not show it: it may have been out of stock there, or filtered out, or have
+    had other features. Those that tie share their places.
+    """
+
+    candidates: Integers
+    """[cells], never falling."""
+    positions: Integers
+    """[cells], where a candidate is put, from 0."""
+    times: Doubles
+    """[cells], in how many of its query's impressions."""
+
+    @classmethod
+    def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Reordered:
+        """The pages of the evidence with their documents in the order of the candidates' scores."""
+        pages = evidence.pages
+        assert pages is not None, "there must be pages"
+
+        def put() -> Iterator[tuple[Integers, Integers, Doubles]]:
+            for span in ragged.spans(pages.offsets):
+                candidates, places = evidence.numbers(span), pages.position.values[span.rows]
+                order, first, ties = in_order(scores[candidates], span.lengths)
+                # Of n that tie, each stands at each of their n places in 1 / n of the impressions.
+                each = np.repeat(np.arange(len(order)), ties)
+                place = first[each] + np.arange(len(each)) - (np.cumsum(ties) - ties)[each]
+                times = span.spread(pages.impressions) / ties
+                yield candidates[order][each], places[place], times[each]
+
+        candidates, positions, times = collect(put(), (np.int64, np.int64, np.float64))
+        clicks = np.broadcast_to(0.0, candidates.shape)
+        cells = Cells.of(candidates, positions, times, clicks, count=evidence.positions)
+        return cls(take(cells.ids, cells.documents), cells.positions, cells.impressions)
+
+    def same_as(self, other: Ordered) -> bool:
+        """True if both put every candidate at the same places equally often."""
+        return isinstance(other, Reordered) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("candidates", "positions", "times")
+        )
+
+    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
+        """The mean over its query's impressions of the weight of each candidate's places, 0 on pages without it."""
+        wanted = part.candidates
+        ends = np.searchsorted(self.candidates, (wanted[0], wanted[-1] + 1)) if len(wanted) else (0, 0)
+        some = slice(*ends)
+        number = np.searchsorted(wanted, self.candidates[some])
+        known = wanted[number] == self.candidates[some] if len(wanted) else np.zeros(0, dtype=np.bool_)
+        number, positions, times = number[known], self.positions[some][known], self.times[some][known]
+        last = int(positions.max(initial=0))
+
+        def mean(by_rank: Doubles) -> Doubles:
+            sums = np.bincount(number, times * np.pad(by_rank, (0, last))[positions], minlength=len(wanted))
+            return sums / part.impressions
+
+        return mean
+
+
 @dataclass(frozen=True)
 class AsShown:
     """Candidates where the log showed them."""
@@ -107,3 +149,34 @@ class AsShown:
         """The mean over its query's impressions of the weight of each candidate's position, 0 where not shown."""
         last = int(part.positions.max(initial=0))
         return lambda by_rank: part.mean(np.pad(by_rank, (0, last)))
+
+
+Ordered: TypeAlias = Ranking | Reordered
+"""The places that a ranker gives to candidates."""
+
+
+def placement_of(scores: Floats | Doubles, evidence: Evidence) -> Ordered:
+    """The places that candidates have by these scores: on each page, or among the candidates that were given."""
+    missing = any(np.isnan(scores[part]).any() for part in ragged.slices(len(scores)))
+    if missing or scores.shape != evidence.documents.shape:
+        raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
+    return Ranking.of(scores, evidence) if evidence.pages is None else Reordered.of(scores, evidence)
+
+
+def placement_by(ranker: RankerLike, evidence: Evidence) -> Ordered:
+    """The places that candidates have by a ranker."""
+    return placement_of(scores_of(ranker, evidence), evidence)
+
+
+def in_order(scores: Floats | Doubles, lengths: Integers) -> tuple[Integers, Integers, Integers]:
+    """Rows of lists from the highest score down: which rows, and for each the first row and the number of its tie.
+
+    >>> [each.tolist() for each in in_order(np.array([1.0, 3.0, 3.0, 5.0]), np.array([3, 1]))]
+    [[1, 2, 0, 3], [0, 0, 2, 3], [2, 2, 1, 1]]
+    """
+    lists = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((-scores.astype(np.float64), lists))
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (scores[order][1:] != scores[order][:-1]) | (lists[1:] != lists[:-1])
+    number, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+    return order, starts[number], np.diff(starts, append=len(order))[number]

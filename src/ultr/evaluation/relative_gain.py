@@ -23,4 +23,6 @@ def relative_gain(difference: Interval | None, log: ClickLog, value: Mapping[str
     today = float(counted.sum() / log.impressions.sum())
     if difference is None or today <= 0:
         return None
-    return Interval(difference.mean / today, difference.low / today, difference.high / today)
+    # No order brings less than nothing, whatever the chance in an estimate.
+    mean, low, high = (max(each / today, -1.0) for each in (difference.mean, difference.low, difference.high))
+    return Interval(mean, low, high)

@@ -11,6 +11,7 @@ from ultr.arrays import Doubles, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.signal import CLICK
 from ultr.errors import DataError
+from ultr.methods.value_option import squared_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +28,8 @@ class Worth:
     @classmethod
     def of_rows(cls, log: ClickLog, value: Mapping[str, float]) -> Worth:
         """The same for each shown document of a log."""
-        amounts = [(weight, log.signal(name).astype(np.float64)) for name, weight in value.items()]
-        totals, squares = (sum(weight**power * amount for weight, amount in amounts) for power in (1, 2))
-        return cls(np.asarray(totals), np.asarray(squares))
+        totals = sum(weight * log.signal(name).astype(np.float64) for name, weight in value.items())
+        return cls(np.asarray(totals), squared_weights(log, value))
 
     def some(self, candidates: Integers | slice) -> Worth:
         """The value of some of the candidates."""

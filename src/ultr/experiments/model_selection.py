@@ -14,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
 from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import placement_by
 from ultr.evaluation.trial import Trial
 from ultr.experiments.run import data_of
 from ultr.experiments.spec import Contender
@@ -130,7 +130,7 @@ def _values(rankers: Mapping[str, Ranker], whole: ClickLog, log: ClickLog) -> di
             theta, "doubly-robust", smallest=SURE, relevance=attractiveness(judge, log.features)
         )
     evidence = Evidence.of(log)
-    placed = {label: Ranking.by(ranker, evidence) for label, ranker in rankers.items()}
+    placed = {label: placement_by(ranker, evidence) for label, ranker in rankers.items()}
     return {
         name: {label: valuation.of(each, evidence).value for label, each in placed.items()}
         for name, valuation in valuations.items()
@@ -142,7 +142,7 @@ def _verdicts(
 ) -> dict[str, list[str]]:
     """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
     evidence = Evidence.of(log)
-    placed = {label: [(Ranking.by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
+    placed = {label: [(placement_by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)
     verdicts: dict[str, list[str]] = {name: [] for name in names}

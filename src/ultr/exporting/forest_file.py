@@ -21,7 +21,7 @@ from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
 from ultr.relevance.trees import BoostedTrees
 from ultr.scoring.forest import LEAF, Forest
-from ultr.train.bounded import Bounded
+from ultr.train.bounded import LOGGED, Bounded
 
 ROWS = 300
 """Documents of each kind that a file is checked on."""
@@ -73,9 +73,12 @@ def export_forest(
         raise OptionError("the model was saved without candidates to check its export on; train it again")
     forest, names = forest_of(ranker), _names(ranker, feature_map or {})
     if forest is None:
+        what, way = "is a network", "with --relevance trees"
+        if LOGGED in ranker.model.by_name:
+            what, way = "keeps within a bound of the logged order", "without --safe"
         raise OptionError(
-            f"{to} takes trees, and the model is a network; let it teach a forest (--distil), which tells what that "
-            "costs, train it with --relevance trees, or use onnx"
+            f"{to} takes trees, and the model {what}; let it teach a forest (--distil), which tells what that costs, "
+            f"train it {way}, or use onnx"
         )
     shift = 0.0 if target.knows_negative else max(-forest.lowest(), 0.0)
     content = target.write(forest.add(Forest.constant(shift)) if shift else forest, names, Path(path).stem)

@@ -33,7 +33,7 @@ from ultr.errors import DataError, OptionError
 from ultr.losses import order_loss
 from ultr.methods.position_curve import PositionCurve
 from ultr.methods.ranker import Ranker
-from ultr.methods.value_option import as_sum
+from ultr.methods.value_option import as_sum, squared_weights
 from ultr.metrics import Interval, bootstrap_ratio, mean
 from ultr.metrics.agreement import kendall_tau
 from ultr.relevance.kinds import relevance_of
@@ -162,7 +162,9 @@ def make_safe(
 def in_words(choice: Mapping[str, Any]) -> tuple[str, ...]:
     """Sentences on what was chosen, what it rests on, and whether it is better than the lists as they were shown."""
     factor, shown = choice["factor"], Interval(**choice["over_shown"])
-    bound = "Exposure may move by any factor" if factor is None else f"Exposure moves by a factor of {factor:g} at most"
+    bound = "Exposure may move by any factor"
+    if factor is not None:
+        bound = f"Exposure moves by a factor of {factor:g} at most from the logged order as it was learned"
     by_clicks = choice["counted"] == CLICK
     what, of = ("clicks", "") if by_clicks else (f"events of {choice['counted']}", f"of {choice['counted']} ")
     if factor == 1:
@@ -194,8 +196,8 @@ def _finite(factor: float) -> float | None:
 
 def _events(log: ClickLog, weights: Mapping[str, float]) -> float:
     """The number of events of one weight that tell as much as those of a value: (sum w)^2 / sum w^2 over events."""
-    counts = {name: float(log.signal(name).sum()) for name in weights}
-    worth, squares = (sum(weights[name] ** power * counts[name] for name in weights) for power in (1, 2))
+    worth = sum(weight * float(log.signal(name).sum()) for name, weight in weights.items())
+    squares = float(squared_weights(log, weights).sum())
     return worth**2 / squares if squares else 0.0
 
 

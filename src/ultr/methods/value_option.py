@@ -5,7 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
+import numpy as np
+
 from ultr import checks
+from ultr.arrays import Doubles
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.signal import CLICK
@@ -58,8 +61,9 @@ def check_signals(weights: Mapping[str, float], log: ClickLog, validation: Click
             raise DataError(f"the {what} log has no {' and no '.join(used)}, so there is no value to learn from")
     for name in used:
         count, unclicked = int(log.signal(name).sum()), _without_click(log, name)
-        if count < FEWEST:
-            message = f"signal {name!r} occurs {count:,} times in the training log, too few to tell much of its value"
+        # Of an amount such as a price, what it is the sum of.
+        if (often := int(np.minimum(log.signal(name), np.maximum(log.clicks, 1)).sum())) < FEWEST:
+            message = f"signal {name!r} occurs {often:,} times in the training log, too few to tell much of its value"
             warnings.warn(message, UltrWarning, stacklevel=5)
         if unclicked > MOST_UNCLICKED * count:
             message = (
@@ -67,6 +71,19 @@ def check_signals(weights: Mapping[str, float], log: ClickLog, validation: Click
                 "they are taken for what follows a click, with its bias"
             )
             warnings.warn(message, UltrWarning, stacklevel=5)
+
+
+def squared_weights(log: ClickLog, weights: Mapping[str, float]) -> Doubles:
+    """[shown documents], the sum of the squared weights of what users did, as far as the log tells.
+
+    A signal with more than the clicks, T > c, is taken for an amount such as a price that each click brought alike:
+    c (T / c)^2 in the place of T. A log has no more of it, since only sums were kept.
+    """
+    squares = np.zeros(len(log.documents))
+    for name, weight in weights.items():
+        totals = log.signal(name).astype(np.float64)
+        squares += weight**2 * totals * np.maximum(1.0, totals / np.maximum(log.clicks, 1))
+    return squares
 
 
 def _without_click(log: ClickLog, name: str) -> int:

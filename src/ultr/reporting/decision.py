@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from shlex import quote
+from shlex import join, quote, split
 from typing import Any
 
 import numpy as np
@@ -138,15 +138,27 @@ def heads(inputs: ReportInputs) -> Section | None:
     )
 
 
+def _training(inputs: ReportInputs) -> str:
+    """The command that trained the subject, without its folder; the shortest one where it is not known."""
+    manifest = inputs.subject.manifest
+    if manifest.origin is None:
+        return f"ultr train {manifest.method} --log {quote(inputs.log_name)}"
+    words = split(manifest.origin.command)
+    for option in ("--out", "--safe"):
+        if option in words:
+            del words[words.index(option) : words.index(option) + 2]
+    return join(words)
+
+
 def next_steps(inputs: ReportInputs) -> list[str]:
     """Things to do, in order."""
-    gain, subject, folder = ExpectedGain.of(inputs), inputs.subject, str(inputs.subject.folder)
+    gain, folder = ExpectedGain.of(inputs), str(inputs.subject.folder)
     if gain is None:
         return []
     shift, limit = inputs.shift, []
     if max(shift.growth, shift.fall) >= LARGE_SHIFT:
-        again = f"ultr train {subject.manifest.method} --log {quote(inputs.log_name)} --safe auto"
-        limit = [f"Limit how far documents may move, if that matters: {again} --out {quote(f'{folder}-safe')}"]
+        again = f"{_training(inputs)} --safe auto --out {quote(f'{folder}-safe')}"
+        limit = [f"Limit how far documents may move, if that matters: {again}"]
     if gain.verdict is Verdict.BAD:
         return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
     if gain.verdict is Verdict.GOOD:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from ultr.arrays import Integers, Strings
 from ultr.data.click_log import ClickLog
 from ultr.data.frequent_lists import frequent_lists
@@ -52,8 +50,9 @@ class ReportInputs:
     missing: tuple[str, ...] = ()
     """Sentences on what cannot be shown and how to have it shown."""
     samples: int = 50
-    draws: int = 99
-    """Resamples for the intervals of the log's examination and for its test; `ultr doctor` takes more."""
+    """Resamples for the intervals of the log's examination; `ultr doctor` takes more."""
+    draws: int = 199
+    """Draws of its test, as many as `ultr doctor` and `ultr compare` take, so that all say the same."""
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -96,9 +95,7 @@ class ReportInputs:
         """The doctor's findings in the log; None where there is no log or no click in it."""
         if self.log is None or not self.log.clicks.any():
             return None
-        # All documents of the log, as candidates of one query.
-        scores = self.subject.ranker.score(self.log.features).astype(np.float64)
-        return diagnose(self.log, scores=scores, samples=self.samples, draws=self.draws, source=self.log_name)
+        return diagnose(self.log, samples=self.samples, draws=self.draws, source=self.log_name)
 
     @cached_property
     def frequent(self) -> ClickLog:

@@ -109,10 +109,11 @@ def _check_sizes(sizes: Sequence[int], limits: RequestLimits) -> None:
 def _check_ids(queries: Sequence[Query]) -> None:
     """Refuse candidates of one query with the same id, of which the client could not tell which is meant."""
     for number, query in enumerate(queries):
-        first: dict[str | int, int] = {}
+        # The log has texts, in which 7 and "7" are one.
+        first: dict[str, int] = {}
         for index, candidate in enumerate(query.candidates):
-            if candidate.id is not None and first.setdefault(candidate.id, index) != index:
-                fault = f"has the same id as candidate {first[candidate.id]}; give each an id of its own, or none"
+            if candidate.id is not None and first.setdefault(str(candidate.id), index) != index:
+                fault = f"has the same id as candidate {first[str(candidate.id)]}; give each an id of its own, or none"
                 raise refusal(number, query, index, "same_id", fault)
 
 

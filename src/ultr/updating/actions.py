@@ -36,6 +36,8 @@ from ultr.updating.settings import UpdateSettings
 
 DOCTOR_SAMPLES = 50
 """Resamples for the doctor's curves, which decide nothing here."""
+SURE_OF_CLICKS = 10
+"""Clicks that a day would usually have of which not one is missing by chance: exp(-10)."""
 
 
 def begin(
@@ -186,12 +188,21 @@ def _with_day(run: RunFolder, ledger: Ledger, day: str) -> ClickLog:
         last=run.settings.days,
         **run.prepare_options(day),
     )
-    known = set(ClickLog.load(base).period_names)
-    added = [name for name in prepared.log.period_names if name not in known]
+    before, log = ClickLog.load(base), prepared.log
+    added = [name for name in log.period_names if name not in set(before.period_names)]
     if added != [day]:
         days = " and ".join(added) or "no day that is new"
         raise DataError(f"{source} must have the pages of {day} and no others, and has those of {days}; mend its times")
-    return prepared.log
+    assert log.periods is not None, "a log that grows has days"
+    new = log.part(log.periods == len(log.period_names) - 1, ())
+    pages = int(new.impressions.sum())
+    usual = pages * float(before.clicks.sum() / before.impressions.sum())
+    if usual >= SURE_OF_CLICKS and not new.clicks.any():
+        raise DataError(
+            f"{source} has no click on {pages:,} pages, where {usual:,.0f} would be usual; look whether clicks were "
+            "logged and joined. The day was not added"
+        )
+    return log
 
 
 def _trained(

@@ -1,0 +1,149 @@
+"""The documents of each page in another order, by a loop over the pages and in worlds whose gain is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.evaluation import Candidates, Evidence, compare, counterfactual_value
+from ultr.evaluation.comparison import AS_SHOWN
+from ultr.evaluation.placement import Ranking, Reordered, placement_of
+
+DOCUMENTS = 12
+
+
+def pages(seed: int, *, lists: int = 40) -> ClickLog:
+    """Pages of several lengths with gaps between their positions, some documents of a query on each."""
+    random = np.random.default_rng(seed)
+    queries, lengths = random.integers(0, 4, size=lists), random.integers(1, 6, size=lists)
+    shown = [random.permutation(DOCUMENTS)[:length] for length in lengths]
+    positions = [np.sort(random.permutation(8)[:length]) + 1 for length in lengths]
+    impressions = random.integers(1, 5, size=lists)
+    return ClickLog.of(
+        features=np.arange(4.0 * DOCUMENTS)[:, None],
+        documents=np.concatenate([query * DOCUMENTS + each for query, each in zip(queries, shown, strict=True)]),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        positions=np.concatenate(positions),
+        clicks=np.ones(lengths.sum(), dtype=np.int64),
+        impressions=impressions,
+        queries=queries.astype(str),
+    )
+
+
+def by_loop(log: ClickLog, scores: Doubles, by_position: Doubles) -> dict[tuple[int, int], float]:
+    """The mean weight of each document of each query; those that tie share the mean of their places."""
+    sums: dict[tuple[int, int], float] = defaultdict(float)
+    often: dict[int, int] = defaultdict(int)
+    for number in range(log.lists):
+        rows = slice(log.offsets[number], log.offsets[number + 1])
+        documents, places = log.documents[rows], by_position[log.position.values[rows]]
+        query, impressions = int(log.queries[number]), int(log.impressions[number])
+        often[query] += impressions
+        for document in documents:
+            above = int((scores[documents] > scores[document]).sum())
+            ties = int((scores[documents] == scores[document]).sum())
+            sums[query, int(document)] += impressions * float(places[above : above + ties].mean())
+    return {(query, document): total / often[query] for (query, document), total in sums.items()}
+
+
+@pytest.mark.parametrize("span", [1, 5, 2**20])
+@pytest.mark.parametrize("grades", [2, 1_000])
+def test_each_page_keeps_its_documents_and_its_places(span: int, grades: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = pages(0)
+    scores = np.random.default_rng(1).integers(0, grades, size=len(log.features)).astype(np.float64)
+    by_position = 1 / np.arange(1.0, 9.0)
+    expected = by_loop(log, scores, by_position)
+    monkeypatch.setattr(ragged, "SPAN", span)
+    evidence = Evidence.of(log)
+    placed = placement_of(scores[evidence.documents], evidence)
+    assert isinstance(placed, Reordered)
+    for clicked in (False, True):
+        for part in evidence.parts(clicked=clicked):
+            numbers = evidence.query_numbers[part.queries][part.of_query]
+            wanted = [expected[int(q), int(d)] for q, d in zip(numbers, part.documents, strict=True)]
+            np.testing.assert_allclose(placed.weights(part)(by_position), wanted)
+            cut = placed.weights(part)(by_position[:3])
+            np.testing.assert_allclose(cut, placed.weights(part)(by_position * (np.arange(8) < 3)))
+
+
+def test_candidates_of_ones_own_are_ranked_among_all_of_a_query() -> None:
+    log = pages(0)
+    evidence = Evidence.of(log, Candidates.shown(log))
+    assert isinstance(placement_of(np.arange(len(evidence.documents)) * 1.0, evidence), Ranking)
+
+
+class Linear:
+    """Scores by the first feature."""
+
+    feature_names = ("score", "version")
+
+    def __init__(self, sign: float = 1.0) -> None:
+        self.sign = sign
+
+    def score(self, features: Floats, offsets: Integers) -> Floats:
+        return self.sign * features[:, 0]
+
+
+def world(*, stock: bool, gap: bool, versions: bool) -> ClickLog:
+    """Expected clicks of propensities 1 / position, times 100 impressions, on pages in the order of a score.
+
+    With `stock`, half of the documents are on each page. With `gap`, two advertisements stand on top of every second
+    page. With `versions`, a second feature of each document is another on every page, and so is its row.
+    """
+    random = np.random.default_rng(0)
+    queries, pages_each, count = 60, 6, 8
+    score = random.random((queries, count))
+    rows, positions, clicks, features, offsets, of_query = [], [], [], [], [0], []
+    for query in range(queries):
+        for page in range(pages_each):
+            chosen = random.permutation(count)[: count // 2] if stock else np.arange(count)
+            shown = chosen[np.argsort(-score[query, chosen])]
+            place = np.arange(1, len(shown) + 1) + (2 if gap and page % 2 else 0)
+            for document, position in zip(shown, place, strict=True):
+                version = page if versions else 0
+                rows.append((query, document, version))
+                features.append((score[query, document], version))
+                positions.append(position)
+                clicks.append(round(100 * (0.9 - 0.8 * score[query, document]) / position))
+            offsets.append(len(rows))
+            of_query.append(f"{query:02}")
+    known = {row: number for number, row in enumerate(sorted(set(rows)))}
+    matrix = np.zeros((len(known), 2))
+    for row, values in zip(rows, features, strict=True):
+        matrix[known[row]] = values
+    return ClickLog.of(
+        features=matrix,
+        feature_names=Linear.feature_names,
+        documents=[known[row] for row in rows],
+        offsets=offsets,
+        positions=positions,
+        clicks=clicks,
+        impressions=np.full(len(of_query), 100),
+        queries=of_query,
+    )
+
+
+@pytest.mark.parametrize("kind", ["stock", "gap", "versions"])
+@pytest.mark.filterwarnings("ignore::ultr.errors.SeenDataWarning")
+def test_the_ranker_that_was_served_gains_nothing(kind: str) -> None:
+    log = world(**{name: name == kind for name in ("stock", "gap", "versions")})
+    theta = 1 / np.arange(1.0, len(log.position.levels) + 1)
+    found = compare(Linear(-1.0), Linear(), log, propensities=theta, names=("turned", "served"))
+    difference = found.value_against_shown.difference
+    assert difference is not None
+    assert (difference.low, difference.mean, difference.high) == pytest.approx((0, 0, 0), abs=1e-12)
+    # The order turned around is the best one, and its gain that of the same pages, page by page.
+    turned = counterfactual_value(Linear(-1.0), log, propensities=theta).value
+    rates = 0.9 - 0.8 * log.features[log.documents, 0].astype(np.float64)
+    examined = 1 / log.positions
+    best = sum(
+        float(np.sort(rates[start:stop])[::-1] @ examined[start:stop])
+        for start, stop in zip(log.offsets[:-1], log.offsets[1:], strict=True)
+    )
+    assert turned == pytest.approx(best / log.lists, rel=0.01)
+    assert found.values[AS_SHOWN].value == pytest.approx(log.clicks.sum() / log.impressions.sum(), rel=0.01)
