@@ -11,6 +11,12 @@ def test_an_unknown_choice_lists_the_choices_and_the_closest() -> None:
         checks.one_of("measure", "ndgc", ["nDCG", "MRR"])
 
 
+def test_of_very_many_choices_some_are_listed() -> None:
+    names = [f"q{number:03}" for number in range(300)]
+    with pytest.raises(OptionError, match=r"q038, q039 and 260 more, got 'q3000'; did you mean 'q"):
+        checks.one_of("query", "q3000", names)
+
+
 def test_a_choice_like_no_other_gets_no_hint() -> None:
     with pytest.raises(OptionError, match=r"got 'xyz'$"):
         checks.one_of("measure", "xyz", ["nDCG", "MRR"])

@@ -12,6 +12,10 @@ from ultr.errors import OptionError
 LONGEST = 100
 
 
+MOST_CHOICES = 40
+"""Of more choices, the first are listed."""
+
+
 def one_of(name: str, value: str, choices: Iterable[str]) -> str:
     """`value` if it is one of `choices`; else an error that lists them and names the closest.
 
@@ -24,7 +28,9 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> str:
     folded = {choice.casefold(): choice for choice in known}
     near = get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
-    raise OptionError(f"{name} must be one of {', '.join(known)}, got {shown(value)}{hint}")
+    more = f" and {len(known) - MOST_CHOICES:,} more" if len(known) > MOST_CHOICES else ""
+    listed = ", ".join(known[:MOST_CHOICES])
+    raise OptionError(f"{name} must be one of {listed}{more}, got {shown(value)}{hint}")
 
 
 def integer(name: str, value: object, *, at_least: int) -> int:

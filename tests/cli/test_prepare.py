@@ -45,7 +45,7 @@ def test_missing_features_are_told_and_trained_on(tmp_path: Path) -> None:
     table = table.set_column(table.column_names.index("bm25"), "bm25", pyarrow.array(known, pyarrow.float64()))
     parquet.write_table(table, tmp_path / "raw.parquet")
     out = tmp_path / "log"
-    text = ultr("prepare", tmp_path / "raw.parquet", "--features", "bm25,gap*", "--out", out).stdout
+    text = ultr("prepare", tmp_path / "raw.parquet", "--features", "bm25", "--features", "gap*", "--out", out).stdout
     assert (
         "missing values in 8 of 8 features: gap 2 (66.7%), gap 5 (66.7%), gap 1 (50.0%), gap 4 (50.0%), gap 0 (33.3%) "
         "and 3 more; networks take the median (and an indicator, if enough were missing in training), "

@@ -19,9 +19,12 @@ PLAIN: dict[str, Any] = {"features": np.eye(3), "documents": [0, 1, 2], "offsets
     [
         ({"positions": [1, 2, 10**9]}, "position 1,000,000,000, but positions end at 10,000"),
         ({"positions": [1, 2, 10**30]}, r"positions of a click log must be whole numbers below 2\^63"),
-        ({"positions": [1, 2, 2.5]}, "positions of a click log must be whole numbers"),
+        (
+            {"positions": [1, 2, 2.5]},
+            r"positions of a click log must be whole numbers below 2\^63; row 2 \(from 0\) has 2.5",
+        ),
         ({"clicks": [0, 0.5, 0]}, "clicks of a click log must be whole numbers"),
-        ({"clicks": [0, np.nan, 0]}, "clicks of a click log must be whole numbers"),
+        ({"clicks": [0, np.nan, 0]}, r"clicks of a click log must be whole numbers below 2\^63; row 1 .* is missing"),
         ({"impressions": [2**63]}, "impressions of a click log must be whole numbers"),
         ({"impressions": [2**62]}, r"1.38e\+19 shown documents in all, which is more than sums can hold"),
         ({"signals": {"cart": [2**62, 2**62, 0]}}, r"9.22e\+18 signal 'cart' in all"),

@@ -314,6 +314,8 @@ def test_features_come_from_a_second_table(keys: list[str], tmp_path: Path) -> N
     assert log.feature_names == ("a", "b")
     assert log.features.tolist() == [[row["a"], row["a"] / 2] for row in second]
     only = read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(table), features=["b"])
+    with pytest.raises(OptionError, match=r"has no column 'bm25'.*All features come from this table; .* sql:SELECT"):
+        read_log(frame(GOOD), features_from=pyarrow.Table.from_pylist(table), features=["bm25", "b"])
     assert only.feature_names == ("b",)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FLAGS = {"factors": "--factor", "signals": "--signal", "event_columns": "--event-column"}
 """Options that are given one at a time, under a name of one."""
 _JOINED = ("impression", "features")
-"""Options that are given as a,b,c."""
+"""Options that are given as a,b,c, once or several times."""
 _MAPPINGS = ("signals", "event_columns")
 _KINDS: dict[str, Any] = {"bool": bool, "float": float, "int": int, "int | None": int | None, "str": str}
 """Types of options that are no text or may not be left out."""
@@ -77,7 +77,7 @@ def _parameters() -> Iterator[Parameter]:
         default: Any = None if each.default in (MISSING, ()) else each.default
         kind: Any = _KINDS.get(str(each.type), str | None)
         flag = _FLAGS.get(each.name, f"--{each.name.replace('_', '-')}")
-        if each.name in (*_FLAGS, "unjudged"):
+        if each.name in (*_FLAGS, *_JOINED, "unjudged"):
             kind, default = list[str] | None, None
         note = Annotated[kind, typer.Option(flag, help=described[each.name])]
         yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=note)
@@ -103,7 +103,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     asked = {name: value for name, value in given.items() if value is not None and str(value) != str(defaults[name])}
     for name in _JOINED:
         if name in asked:
-            asked[name] = [each.strip() for each in asked[name].split(",") if each.strip()]
+            asked[name] = [each.strip() for text in asked[name] for each in text.split(",") if each.strip()]
     for name in _MAPPINGS:
         if name in asked:
             asked[name] = dict(_pair(text, _FLAGS[name]) for text in asked[name])

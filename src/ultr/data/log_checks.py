@@ -78,7 +78,11 @@ def whole_numbers(name: str, values: object, *, of: str = "a click log") -> Inte
             return numbers
     except (OverflowError, TypeError, ValueError):
         pass
-    raise DataError(f"{name} of {of} must be whole numbers below 2^63")
+    where = ""
+    if given.dtype.kind == "f" and given.ndim == 1:
+        row = int(np.flatnonzero(~np.isfinite(given) | (given != np.floor(given)) | (np.abs(given) >= 2.0**63))[0])
+        where = f"; row {row} (from 0) {'is missing' if np.isnan(given[row]) else f'has {given[row]:g}'}"
+    raise DataError(f"{name} of {of} must be whole numbers below 2^63{where}")
 
 
 def _check_texts(log: ClickLog) -> None:

@@ -13,7 +13,7 @@ from ultr.bias import ResampledPropensities, estimate_propensities
 from ultr.data.click_log import ClickLog
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError
-from ultr.evaluation import Assumption, Evidence, QueryLikelihoods, Valuation, unseen_part
+from ultr.evaluation import Assumption, Candidates, Evidence, QueryLikelihoods, Valuation, unseen_part
 from ultr.evaluation.placement import placement_by
 from ultr.evaluation.trial import Trial
 from ultr.experiments.run import data_of
@@ -129,7 +129,7 @@ def _values(rankers: Mapping[str, Ranker], whole: ClickLog, log: ClickLog) -> di
         valuations["value (doubly robust)"] = Valuation(
             theta, "doubly-robust", smallest=SURE, relevance=attractiveness(judge, log.features)
         )
-    evidence = Evidence.of(log)
+    evidence = Evidence.of(log, Candidates.shown(log))
     placed = {label: placement_by(ranker, evidence) for label, ranker in rankers.items()}
     return {
         name: {label: valuation.of(each, evidence).value for label, each in placed.items()}
@@ -141,7 +141,7 @@ def _verdicts(
     rankers: Mapping[str, Ranker], values: Mapping[str, Doubles], log: ClickLog, theta: ResampledPropensities | None
 ) -> dict[str, list[str]]:
     """Verdicts of intervals on held-out queries, one per pair that labels tell apart."""
-    evidence = Evidence.of(log)
+    evidence = Evidence.of(log, Candidates.shown(log))
     placed = {label: [(placement_by(ranker, evidence), evidence)] for label, ranker in rankers.items()}
     fits = {label: QueryLikelihoods.of(ranker, log) for label, ranker in rankers.items()}
     names = (LIKELIHOOD, IN_LISTS) if theta is None else (LIKELIHOOD, IN_LISTS, VALUE)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ultr.arrays import Integers
 from ultr.data.column_names import check_column, guess
-from ultr.errors import DataError
+from ultr.errors import DataError, OptionError
 from ultr.preparation import reasons, values
 from ultr.preparation.columns import Columns, expand
 from ultr.preparation.engine import Engine
@@ -74,7 +74,12 @@ def joined_documents(
     if document is None:
         check_column(str(columns.document), names, what=what)
     keys = {"document": document} if query is None else {"query": query, "document": document}
-    given = expand(columns.features, names, what=what, taken=[str(name) for name in keys.values()])
+    try:
+        given = expand(columns.features, names, what=what, taken=[str(name) for name in keys.values()])
+    except OptionError as error:
+        raise OptionError(
+            f"{error}. All features come from this table; to take some from the log, join the two with sql:SELECT ..."
+        ) from error
     chosen = given or tuple(name for name in names if name not in keys.values())
     if not chosen:
         raise DataError(f"{what} has no column of features beside {' and '.join(map(str, keys.values()))}")

@@ -108,7 +108,9 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
     gain, why = None, f"{found.value.verdict}: {found.value.reason}"
     if found.value.supported:
         gain = relative_gain(found.value.difference, unseen.log, value)
-    return Judgement(gain, why, shift, compared_on=unseen.name, remarks=tuple(unseen.remarks), counted=found.counted)
+    # The log of the comparison is the reserved part of the run's.
+    part = unseen.name.replace("of the log", "that are reserved")
+    return Judgement(gain, why, shift, compared_on=part, remarks=tuple(unseen.remarks), counted=found.counted)
 
 
 def troubles(diagnosis: Diagnosis) -> dict[str, str]:
