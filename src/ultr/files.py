@@ -99,7 +99,7 @@ def _files_in(folder: Path) -> dict[Path, tuple[int, ...]]:
 
 
 def _remove(folder: Path, files: Mapping[Path, tuple[int, ...]]) -> None:
-    """Remove these files where they are as they were."""
+    """Remove the files of a folder that have not changed since `files` was noted."""
     for file, state in _files_in(folder).items():
         if files.get(file) == state:
             (folder / file).unlink()

@@ -61,7 +61,7 @@ def document_dispersion(log: ClickLog) -> Dispersion:
 
 
 def group_dispersion(log: ClickLog, groups: Integers) -> tuple[Dispersion, Doubles]:
-    """The same for one group at one position, for one query and another; and factors [groups, positions].
+    """The over-dispersion between queries of one group at one position, and factors [groups, positions].
 
     `groups` is as for `group_table`. Here the context is the query: within a group documents differ in relevance, so
     that a table of few queries is less sure than it seems.

@@ -160,7 +160,7 @@ def _checked(
 
 @dataclass(frozen=True, eq=False)
 class _Climb:
-    """Counts, where they stand and how to draw others like them: what the climb from rank to rank needs."""
+    """The state of the climb from rank to rank: the counts, and how to draw others like them."""
 
     clicks: Doubles
     impressions: Doubles

@@ -152,7 +152,7 @@ def of_tables(estimator: str) -> str:
 
 
 def estimates(tables: Sequence[SwapTable], estimator: str) -> tuple[Doubles, Mask]:
-    """The propensities of the tables that have some, [such tables, positions], and which they are."""
+    """The propensities of the tables that link all positions, [those tables, positions], and which tables do."""
     chosen = SWAP_ESTIMATORS[estimator]
     # All at once, because a table with weak links may take thousands of rounds.
     together = chosen is all_pairs

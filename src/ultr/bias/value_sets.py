@@ -38,7 +38,7 @@ class ValueSets:
         return largest_dimension(self.seen, self.documents)
 
     def merged(self, most: int = MOST_SETS) -> ValueSets:
-        """Each set once, and no more than so many."""
+        """Equal sets made one, and no more sets than are looked at."""
         bits = np.packbits(self.seen, axis=1)
         whole = bits.view(np.dtype((np.void, bits.shape[1])))[:, 0]
         _, first, number = np.unique(whole, return_index=True, return_inverse=True)

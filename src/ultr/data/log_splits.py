@@ -37,7 +37,7 @@ class Counted:
         return cls(log.impressions, log.clicks, tuple(signal.totals for signal in log.signals))
 
     def put_into(self, log: ClickLog, lists: Integers) -> Counted:
-        """The same counts as those of these lists of a log, where the other lists have none."""
+        """The counts at their lists of the whole log, 0 at all other lists."""
         rows = ragged.rows_of(lists, log.offsets)
         return Counted(
             _spread(self.impressions, lists, len(log.impressions)),

@@ -212,7 +212,7 @@ class Volume:
 
 
 def _rate_of_those_that_go_on(log: ClickLog, short: np.ndarray) -> float:
-    """Click rate of documents that stand where short lists end, but with others below them."""
+    """The click rate at the last positions of short lists, of documents in longer lists."""
     place = log.position.values
     cells = computed(np.asarray, place, dtype=place.dtype)
     cells[log.offsets[1:][log.lengths > 0] - 1] = -1

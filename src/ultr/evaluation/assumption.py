@@ -21,7 +21,7 @@ class Assumption:
     sentence: str
 
     def beside(self, *, adjusted: bool) -> str:
-        """The sentence for answers of which all, or not all, allow for bias that differs between documents."""
+        """The sentence for a comparison, milder if answers are `adjusted` for bias that differs between documents."""
         if not (self.rejected and adjusted and self.p_value is not None):
             return self.sentence
         return (

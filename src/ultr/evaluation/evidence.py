@@ -244,7 +244,7 @@ def _numbered(cells: Cells, documents: Integers, queries: Integers, offsets: Int
         raise DataError("a document stands twice among the candidates of a query; keep it once")
 
     def number(ids: Integers) -> Integers:
-        """The candidates that these documents are, -1 for none."""
+        """The number of the candidate that each document is, -1 if it is none."""
         places = np.minimum(np.searchsorted(keys, ids), max(len(keys) - 1, 0))
         known = keys[places] == ids if len(keys) else np.zeros(len(ids), dtype=np.bool_)
         return np.where(known, places if order is None else order[places], -1)

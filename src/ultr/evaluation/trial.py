@@ -73,7 +73,7 @@ class Certainty:
     def answer(
         self, difference: Interval, first: str, second: str, *, what: str, how: str = "", hint: str = ""
     ) -> Answer:
-        """The answer that the interval of the first one's lead gives; a hint says what to do where it holds 0."""
+        """The answer by the interval of the lead of `first`; where that holds 0, a hint says what to do."""
         if np.isnan(difference.low):
             return Answer(CANNOT_TELL, f"{what} comes from one query, which tells nothing about others")
         ends = f"{difference.low:+.4f} to {difference.high:+.4f}{how}"

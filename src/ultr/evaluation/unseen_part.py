@@ -210,7 +210,7 @@ class _Reading:
         return _Trace(states, tuple(made))
 
     def part(self, states: Integers, cuts: Collection[tuple[Split, ...]]) -> ClickLog | None:
-        """The part of the log with these states, which has its record where one cut gave it; None if it is empty."""
+        """The unseen lists of the log, with the record of the cut if one cut gave them; None if there are none."""
         if (states == UNSEEN).all():
             return self.log
         only = next(iter(cuts)) if len(cuts) == 1 else ()

@@ -95,7 +95,7 @@ class XGBoostRanker(LambdaMART):
         return "xgboost"
 
     def objective(self, factors: Sequence[Factor]) -> ScalarObjective:
-        """t+ and t- for each position, where it corrects for it."""
+        """The objective with XGBoost's t+ and t- for each position, if position bias is corrected."""
         return PlaceObjective(len(factors[0].levels)) if factors else ScalarObjective()
 
     def boosting(self, lists: LabelledLists, held_out: LabelledLists | None) -> _XGBoost:

@@ -109,7 +109,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _edge(is_outside: Callable[[float], bool], outer: float, inner: float) -> float:
-    """The point between two numbers at which something that is so outside is no more so; `outer` if it never is."""
+    """The point between `outer` and `inner` from which on `is_outside` is false; `outer` if it is false there."""
     if not is_outside(outer):
         return outer
     for _ in range(60):

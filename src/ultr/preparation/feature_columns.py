@@ -49,7 +49,7 @@ class FeatureColumn:
         return number(column) if wide else column
 
     def unusable(self, table: Any) -> Any:
-        """True where it has something that is neither missing nor what it should be."""
+        """True where the column has a value that is no valid feature; a missing one is."""
         column = table[self.name]
         if self.kind == CATEGORY:
             return text(column).length() < 0

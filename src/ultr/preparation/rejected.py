@@ -16,7 +16,7 @@ from ultr.preparation.times import written
 
 
 def rows_aside(rows: Any, pages: Any, members: Any, list_faults: Mapping[int, int], documents: Any) -> Any:
-    """The rows with the fault of each in the end, without those that have none; `of_document` if it is the document's.
+    """The rows that are put aside, each with the fault that counts; `of_document` if that is the document's.
 
     A row's own fault counts first, then that of its page or of the list that its page shows, then that of its document.
     `list_faults` are faults of lists by their number, `documents` are those with a fault: query, document and fault.

@@ -49,7 +49,7 @@ def bring(engine: Engine, expression: Any) -> Any:
 
 
 def _tables(engine: Engine, name: str) -> dict[str, tuple[str | None, str]]:
-    """Schema and name of each table, by what it is called here; of other schemas, those of the one that is named."""
+    """Schema and table of each name that a query may use; tables of another schema if `name` begins with it."""
     remote = engine.remote
     schema, dot, _ = name.partition(".")
     tables: dict[str, tuple[str | None, str]] = {}

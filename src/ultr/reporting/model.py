@@ -37,7 +37,7 @@ class Model:
 
     @property
     def embeddings(self) -> Embeddings | None:
-        """Its vectors; None if it has none."""
+        """The vectors that the model has learned; None for a method without any."""
         return Embeddings.of(self.ranker)
 
     def knows(self, factor: Factor) -> bool:

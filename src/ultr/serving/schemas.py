@@ -43,7 +43,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 class Message(BaseModel):
-    """Anything that is sent; what it does not know it refuses."""
+    """The base of all that is sent and answered; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
