@@ -78,9 +78,9 @@ def test_ties_keep_the_order_sent(service: Client) -> None:
 
 
 def test_ids_are_given_back_as_they_came_and_left_out_if_there_were_none(service: Client) -> None:
-    candidates = [{"id": 1, "features": [0, 0, 0]}, {"id": "1", "features": [0, 0, 0]}, {"features": [0, 0, 0]}]
+    candidates = [{"id": 1, "features": [0, 0, 0]}, {"id": "01", "features": [0, 0, 0]}, {"features": [0, 0, 0]}]
     (query,) = service.post("/rank", json={"queries": [{"candidates": candidates}]}).json()["queries"]
-    assert [place.get("id") for place in query["ranking"]] == [1, "1", None]
+    assert [place.get("id") for place in query["ranking"]] == [1, "01", None]
     assert "id" not in query
     assert "id" not in query["ranking"][2]
 
