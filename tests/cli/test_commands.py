@@ -548,6 +548,16 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
 
 
 @pytest.mark.usefixtures("_few_draws", "_plain_drawings")
+def test_a_ranker_orders_pages_or_all_documents_of_a_query(swapped: Path) -> None:
+    command = ["compare", swapped / "raw", swapped / "vectors", "--log", swapped / "log", "--json"]
+    page, query = (json.loads(ultr(*command, "--candidates", each).stdout)["values"] for each in ("page", "query"))
+    shown = "the lists as shown"
+    assert page[shown] == query[shown]
+    assert page[str(swapped / "raw")] != query[str(swapped / "raw")]
+    assert "candidates must be one of page, query" in ultr(*command, "--candidates", "list", expect=2).stderr
+
+
+@pytest.mark.usefixtures("_few_draws", "_plain_drawings")
 def test_of_many_models_each_has_a_row_and_the_best_comes_first(swapped: Path, tmp_path: Path) -> None:
     raw, vectors, again = swapped / "raw", swapped / "vectors", tmp_path / "again"
     shutil.copytree(raw, again)
