@@ -7,7 +7,7 @@ import pytest
 from tests.experiments.in_this_process import in_this_process
 
 from ultr.bias import estimate_propensities
-from ultr.evaluation import click_fit, counterfactual_value
+from ultr.evaluation import Candidates, click_fit, counterfactual_value
 from ultr.experiments.experiment import Experiment
 from ultr.experiments.model_selection import PAGES, QUERIES, RANDOM, ModelSelection, model_selection
 from ultr.experiments.reproduce import reproduce
@@ -100,7 +100,8 @@ def test_every_criterion_is_that_of_the_kept_models_on_what_they_did_not_learn_f
         assert selected.criteria[f"likelihood of clicks and skips, {QUERIES}"][label] == pytest.approx(
             fit.log_likelihood
         )
-        value = counterfactual_value(ranker, queries, propensities=estimate_propensities(shared.log))
+        theta, pool = estimate_propensities(shared.log), Candidates.shown(queries)
+        value = counterfactual_value(ranker, queries, propensities=theta, candidates=pool)
         assert selected.criteria[f"value (ips), {QUERIES}"][label] == pytest.approx(value.value)
     shares = {length: rankers[f"V d={length}"].click_shares for length in (1, 2, 3)}
     assert selected.chosen[f'dimension="auto", {QUERIES}'] == f"V d={choose_dimension(shares, queries)[0]}"
