@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +206,8 @@ def _positions(position: object, offsets: Integers, *, several: bool) -> Integer
 
 def _check_index(name: str, values: object, features: object) -> None:
     """Refuse rows of pandas in another order than those of the features, which are taken as they come."""
-    indices: Iterator[Any] = (getattr(each, "index", None) for each in (features, values))
-    ours, theirs = indices
+    ours: Any = getattr(features, "index", None)
+    theirs: Any = getattr(values, "index", None)
     both = all(hasattr(each, "equals") for each in (ours, theirs))
     if both and not ours.equals(theirs) and ours.sort_values().equals(theirs.sort_values()):
         raise OptionError(

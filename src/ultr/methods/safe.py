@@ -116,9 +116,7 @@ def make_safe(
         if each.feature_names != ranker.feature_names:
             raise DataError("the log has other features than the one that the ranker was trained on")
     value: Mapping[str, float] | None = ranker.options.get("value")
-    counted, events = (
-        ("click", float(held_out.clicks.sum())) if value is None else (as_sum(value), _events(held_out, value))
-    )
+    counted, events = CLICK if value is None else as_sum(value), _events(held_out, value or {CLICK: 1.0})
     if not events:
         raise DataError(f"the held-out log has no {counted}, so it cannot say what is safe; hold out more of the log")
     chosen_by = relevance or relevance_of(ranker.options["relevance"])
@@ -171,7 +169,8 @@ def in_words(choice: Mapping[str, Any]) -> tuple[str, ...]:
         bound = (
             f"{choice['clicks']:,} held-out {what} do not speak for any change, so the ranker keeps the logged order"
         )
-    sure = f"{shown.low:+.1%} to {shown.high:+.1%}" if shown.low == shown.low else "one query, so there is no interval"
+    alone = math.isnan(shown.low)
+    sure = "one query, so there is no interval" if alone else f"{shown.low:+.1%} to {shown.high:+.1%}"
     told = (
         f"{bound}; against the lists as shown, {shown.mean:+.1%} {of}({sure}).",
         f"The logged order was learned from positions; on held-out lists its Kendall tau with the shown order is "
