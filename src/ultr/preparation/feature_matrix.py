@@ -60,13 +60,8 @@ def write_documents(
             numbers = used[batch.column("row").to_numpy()]
             there = numbers >= 0
             for place, (name, cell) in enumerate(zip(documents.feature_names, documents.cells, strict=True)):
-                column = batch.column(cell)
-                known = categories.get(name)
-                values = (
-                    column.to_numpy(zero_copy_only=False)
-                    if known is None
-                    else encode(pyarrow.chunked_array([column]), known)[0]
-                )
+                column = pyarrow.chunked_array([batch.column(cell)])
+                values = encode(column, categories[name])[0] if name in categories else column.to_numpy()
                 features[numbers[there], place] = values[there]
             if names is not None:
                 mask = pyarrow.array(there)
