@@ -14,6 +14,7 @@ from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
 from ultr.bias.resampled import EM, estimates, of_tables, resampled_exploration, resampled_swaps
 from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, with_exploration
+from ultr.bias.used_positions import UsedPositions
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -34,7 +35,7 @@ class Curve:
 
     estimator: str
     values: Doubles
-    """[positions], 1 at the first; NaN if the estimator cannot say."""
+    """[positions], 1 at the first; NaN if the estimator cannot say, and where the log shows no document."""
     low: Doubles
     """[positions]; NaN if it could be estimated on fewer than half of the samples."""
     high: Doubles
@@ -87,6 +88,8 @@ def bias_curves(
         checks.one_of("estimator", name, CURVE_ESTIMATORS)
     if not len(log.documents):
         raise DataError("the click log shows no document")
+    positions = UsedPositions.of_log(log)
+    log = positions.within(log)
     # Documents without a click, or at one position only, have no part in any curve but that of click rates.
     cells = log.cells(fewest_positions=2, fewest_clicks=1)
     totals = log.totals(log.position)
@@ -108,10 +111,12 @@ def bias_curves(
     for name in estimators:
         curve, draws, unknown = found[name], drawn.get(name, []), np.full(cells.count, np.nan)
         if isinstance(curve, DataError):
-            curves.append(Curve(name, unknown, unknown, unknown, 1.0, str(curve)))
+            nothing = positions.spread(unknown)
+            curves.append(Curve(name, nothing, nothing, nothing, 1.0, str(positions.explained(curve))))
             continue
         low, high = percentiles(np.stack(draws), level, count) if 2 * len(draws) >= samples else (unknown, unknown)
-        curves.append(Curve(name, curve, low, high, 1 - len(draws) / samples, None))
+        values, low, high = (positions.spread(each) for each in (curve, low, high))
+        curves.append(Curve(name, values, low, high, 1 - len(draws) / samples, None))
     if explored is None:
         return BiasCurves(tuple(curves), units, count, level)
     return BiasCurves(tuple(curves), units, count, level, explored.used, explored.left_out)

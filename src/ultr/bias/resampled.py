@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ultr.bias.swaps import (
     swaps_by_group,
     with_exploration,
 )
+from ultr.bias.used_positions import UsedPositions
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.gathering import computed
@@ -37,9 +38,14 @@ ESTIMATORS = (*BY_SWAPS, CLICK_RATE)
 def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Doubles:
     """Propensities by position: pivot, adjacent-chain, all-pairs or em by swaps, click-rate for a randomised log."""
     checks.one_of("estimator", estimator, ESTIMATORS)
-    if estimator == CLICK_RATE:
-        return click_rate_propensities(log)
-    return _estimate(log.cells(fewest_positions=2), estimator, ExploredCells.of_log(log))
+    used = UsedPositions.of_log(log)
+    dense = used.within(log)
+    try:
+        if estimator == CLICK_RATE:
+            return used.filled(click_rate_propensities(dense))
+        return used.filled(_estimate(dense.cells(fewest_positions=2), estimator, ExploredCells.of_log(dense)))
+    except DataError as error:
+        raise used.explained(error) from error
 
 
 def _estimate(cells: Cells, estimator: str, explored: ExploredCells | None = None) -> Doubles:
@@ -89,13 +95,26 @@ class ResampledPropensities:
         """
         checks.one_of("estimator", estimator, BY_SWAPS)
         checks.integer("samples", samples, at_least=1)
+        used = UsedPositions.of_log(log)
+        try:
+            dense = cls._of_used(used.within(log), estimator, among=among, samples=samples, seed=seed)
+        except DataError as error:
+            raise used.explained(error) from error
+        return replace(dense, estimate=used.filled(dense.estimate), draws=used.filled(dense.draws))
+
+    @classmethod
+    def _of_used(
+        cls, log: ClickLog, estimator: str, *, among: Mask | None, samples: int, seed: int
+    ) -> ResampledPropensities:
+        """The same of a log that shows documents at all of its positions."""
         rows = len(log.features)
         explored = ExploredCells.of_log(log, among=among)
         estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator, explored)
         queries = query_numbers(log)
         random = generator(seed, "resampled propensities")
         drawing = QueryBootstrap.draw(int(queries.max()) + 1, samples=samples, random=random)
-        groups = np.zeros(len(log.query_ids), dtype=np.int64)
+        # Queries that this log has no list of are dealt out, so that they too are drawn some at a time.
+        groups = random.permutation(np.arange(len(log.query_ids)) % drawing.count)
         groups[log.queries] = drawing.groups[queries]
         # A document of two groups counts in each on its own, as if it were two: draws of groups are independent.
         cells = log.cells(documents=log.documents_within(groups[log.queries]), fewest_positions=2)
@@ -117,8 +136,8 @@ class ResampledPropensities:
                 "no resample of the log's queries links all positions by swaps, so their bias cannot be trusted; "
                 "log some swaps, or give propensities"
             )
-        used = 0 if explored is None else explored.used
-        return cls(estimate, draws, drawing.times[linked], groups, linked, used)
+        placed = 0 if explored is None else explored.used
+        return cls(estimate, draws, drawing.times[linked], groups, linked, placed)
 
 
 def _of_rows(cells: Cells, among: Mask | None, rows: int) -> Cells:

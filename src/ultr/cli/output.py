@@ -166,7 +166,9 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
                 "impressions": int(log.impressions.sum()),
                 "clicks": int(log.clicks.sum()),
                 "signals": {signal.name: int(signal.totals.sum()) for signal in log.signals},
-                "click_rate_by_position": [round(rate, 6) for rate in rates.tolist()],
+                "click_rate_by_position": [
+                    round(rate, 6) if count else None for rate, count in zip(rates.tolist(), shown, strict=True)
+                ],
             }
         )
         return
@@ -176,5 +178,6 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
     rows = [
         {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
         for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)
+        if count
     ]
     print_table(rows)

@@ -126,12 +126,13 @@ class PositionBias:
             return Verdict.UNKNOWN, [f"no estimator can tell: {problem.partition(';')[0]}"], advice
         raw = self.curves.of("click-rate")
         place, few_below = self._quoted(best)
+        first = int(np.flatnonzero(np.isfinite(best.values))[0])
         low, high = best.low[place], best.high[place]
         interval = f"(95 % interval {low:.2f}-{high:.2f})" if np.isfinite(low) else "(without an interval)"
         done, same = ("seen", "") if scalar else ("clicked", " with the same documents")
         said = (
             f"by {best.estimator}, position {self.positions[place]} is {done} {best.values[place]:.2f} times as often "
-            f"as position {self.positions[0]}{same} {interval}"
+            f"as position {self.positions[first]}{same} {interval}"
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[place]:.2f} of the first's"

@@ -10,6 +10,7 @@ import numpy as np
 from ultr.arrays import Doubles
 from ultr.bias import SwapTable
 from ultr.bias.swaps import all_pairs
+from ultr.bias.used_positions import UsedPositions
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.methods.factors import POSITION
@@ -69,11 +70,12 @@ class PositionCurve:
 
 def _of_swaps(log: ClickLog) -> Doubles | None:
     """The curve of all pairs of positions, if each has clicks on documents shown elsewhere, too."""
-    table = SwapTable.of_log(log)
+    used = UsedPositions.of_log(log)
+    table = SwapTable.of_log(used.within(log))
     if (table.clicks.sum(axis=1) < FEWEST_CLICKS).any():
         return None
     try:
-        return all_pairs(table)
+        return used.filled(all_pairs(table))
     except DataError:
         return None
 

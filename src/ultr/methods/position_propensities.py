@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import SWAP_ESTIMATORS, ExploredCells, SwapTable, click_rate_curve
 from ultr.bias.swaps import with_exploration
+from ultr.bias.used_positions import UsedPositions
 from ultr.data.totals import totals
 from ultr.errors import DataError, OptionError
 from ultr.train.lists import TrainingLists
@@ -36,6 +39,16 @@ def given_or_estimated(
     """The given propensities in their own unit, or those of one of the `ESTIMATORS`, [positions]."""
     if given is not None:
         return np.array(given[:positions], dtype=np.float64)
+    used = UsedPositions.of(lists.factors[0], count=positions)
+    dense = lists if used.all else replace(lists, factors=(used.numbers(lists.factors[0]), *lists.factors[1:]))
+    try:
+        return used.filled(_estimated(estimator, dense, used.count))
+    except DataError as error:
+        raise used.explained(error) from error
+
+
+def _estimated(estimator: str, lists: TrainingLists, positions: int) -> Doubles:
+    """The propensities of lists that have documents at all of so many positions."""
     if estimator == CLICK_RATE:
         return click_rate_curve(
             totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
