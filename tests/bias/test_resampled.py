@@ -115,3 +115,15 @@ def test_draws_whose_swaps_do_not_link_all_positions_are_counted() -> None:
 def test_a_log_without_swaps_is_refused() -> None:
     with pytest.raises(DataError, match="no chain of clicked documents"):
         ResampledPropensities.of_log(position_based(noise=0.0))
+
+
+def test_queries_that_the_log_has_no_list_of_are_drawn_some_at_a_time() -> None:
+    whole = position_based(queries=60)
+    part, other = whole.split(0.5)
+    found = ResampledPropensities.of_log(part, samples=5)
+    assert found.groups.shape == (60,)
+    np.testing.assert_array_equal(np.unique(found.groups[np.unique(part.queries)]), np.arange(30))
+    # As many queries as groups: chance puts them into most of these, and no group has many.
+    dealt = np.bincount(found.groups[np.unique(other.queries)], minlength=30)
+    assert dealt.sum() == 30
+    assert dealt.max() <= 2

@@ -9,7 +9,7 @@ from tests.bias.explored_world import THETA, Context, adjacent, expected_log
 
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Evidence
-from ultr.evaluation.by_placement import PlacementValue, answer_by_placement, placement_value
+from ultr.evaluation.by_placement import FEWEST_POSSIBLE, PlacementValue, answer_by_placement, placement_value
 from ultr.evaluation.trial import CANNOT_TELL, Certainty
 from ultr.metrics import bootstrap_ratio
 
@@ -23,12 +23,16 @@ def value_of(log: ClickLog, scores: list[float]) -> Any:
     return placement_value(np.array(scores * len(evidence.query_numbers)), evidence)
 
 
+def value(found: PlacementValue) -> float:
+    return float(found.totals.sum() / found.bases.sum())
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (0, 2, 1)])
 def test_the_value_is_exact_where_exploration_might_have_made_all_placements(order: tuple[int, ...]) -> None:
     contexts = [MORNING] if order == (0, 2, 1) else [MORNING, EVENING]
     found = value_of(expected_log(contexts), [-float(order.index(number)) for number in range(3)])
     relevance = [np.mean([each.relevance[name] for each in contexts]) for name in "xyz"]
-    assert found.value == pytest.approx(sum(THETA[rank] * relevance[number] for rank, number in enumerate(order)))
+    assert value(found) == pytest.approx(sum(THETA[rank] * relevance[number] for rank, number in enumerate(order)))
     assert found.possible == pytest.approx(1.0)
 
 
@@ -36,7 +40,7 @@ def test_documents_that_tie_share_their_ranks() -> None:
     log = expected_log([MORNING])
     tied = value_of(log, [1.0, 1.0, 0.0])
     apart = [value_of(log, scores) for scores in ([2.0, 1.0, 0.0], [1.0, 2.0, 0.0])]
-    assert tied.value == pytest.approx(np.mean([each.value for each in apart]))
+    assert value(tied) == pytest.approx(np.mean([value(each) for each in apart]))
 
 
 def test_placements_that_exploration_could_not_make_are_counted_and_end_in_no_answer() -> None:
@@ -67,7 +71,8 @@ def test_the_better_ranker_is_found_by_placement() -> None:
 
 
 def valued(gains: list[float], possible: float) -> PlacementValue:
-    return PlacementValue(np.array(gains), np.array([4.0, 8.0, 4.0]), possible)
+    impressions = np.array([4.0, 8.0, 4.0])
+    return PlacementValue(np.array(gains), impressions, 2 * possible * impressions, 2 * impressions, highest=0.75)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +91,56 @@ def test_nine_of_ten_placements_of_both_must_have_been_possible(ours: float, the
     if blamed is not None:
         assert (answer.verdict, answer.reason, answer.difference) == (CANNOT_TELL, blamed, None)
         return
-    lead = bootstrap_ratio(np.array([2.0, 3.0, 2.0]), np.array([4.0, 8.0, 4.0]))
-    assert answer.difference == lead
-    assert (answer.winner, new.value, lead.mean) == ("new", 13 / 16, 7 / 16)
-    assert answer.reason == (
-        f"the difference in clicks on an impression is +0.4375, 95% interval {lead.low:+.4f} to {lead.high:+.4f}"
+    assert answer.difference is not None
+    if ours == 1.0:
+        lead = bootstrap_ratio(np.array([2.0, 3.0, 2.0]), np.array([4.0, 8.0, 4.0]))
+        assert (answer.winner, answer.difference, lead.mean) == ("new", lead, 7 / 16)
+        assert answer.reason == (
+            f"the difference in clicks on an impression is +0.4375, 95% interval {lead.low:+.4f} to {lead.high:+.4f}"
+        )
+
+
+def test_what_exploration_could_not_make_is_filled_in_and_doubted() -> None:
+    """Of two documents on each of 16 pages, a tenth could not be placed: 3.2 of 32."""
+    new, old = valued([4.0, 6.0, 3.0], 0.9), valued([2.0, 3.0, 1.0], 1.0)
+    answer = answer_by_placement(("new", new), ("old", old), Certainty())
+    rate = 13 / 28.8
+    assert new.completed.sum() == pytest.approx(32 * rate)
+    assert new.doubt(level=0.95) == pytest.approx((3.2 / 16 * rate, 3.2 / 16 * (0.75 - rate)))
+    assert old.doubt(level=0.95) == (0, 0)
+    plain = bootstrap_ratio(new.completed - old.completed, new.bases)
+    assert answer.difference is not None
+    found = [answer.difference.mean, answer.difference.low, answer.difference.high]
+    assert found == pytest.approx([plain.mean, plain.low - 0.2 * rate, plain.high + 0.2 * (0.75 - rate)])
+    assert "with room for placements that exploration could not make" in answer.reason
+    # The doubt of the second one counts the other way round.
+    turned = answer_by_placement(("old", old), ("new", new), Certainty()).difference
+    assert turned is not None
+    assert [-turned.high, -turned.low] == pytest.approx(found[1:])
+
+
+def test_a_few_placements_too_few_by_chance_are_no_doubt() -> None:
+    impressions = np.full(30, 4.0)
+    some = PlacementValue(impressions / 2, impressions, np.tile([3.2, 4.4, 4.0], 10), impressions, highest=0.75)
+    assert some.possible == pytest.approx(0.967, abs=0.001)
+    assert some.doubt(level=0.95) == (0, 0)
+    assert min(replace(some, placed=np.tile([3.7, 4.0, 3.9], 10)).doubt(level=0.95)) > 0
+
+
+def test_equal_documents_are_worth_the_same_in_orders_that_exploration_could_not_make() -> None:
+    """All documents are clicked alike everywhere, and one in fifteen placements of one ranker was impossible."""
+    explored = replace(MORNING, relevance=dict.fromkeys("xyz", 0.5), pages=900)
+    fixed = replace(explored, exchanges={}, pages=100)
+    log = expected_log(
+        [replace(each, query=str(number)) for number in range(40) for each in (explored, fixed)], theta=(1, 1, 1)
     )
+    kept, moved = value_of(log, [2.0, 1.0, 0.0]), value_of(log, [1.0, 2.0, 0.0])
+    assert FEWEST_POSSIBLE <= moved.possible < 1
+    assert value(moved) < value(kept) - 0.05
+    answer = answer_by_placement(("kept", kept), ("moved", moved), Certainty())
+    assert answer.verdict == CANNOT_TELL
+    assert answer.difference is not None
+    assert answer.difference.mean == pytest.approx(0, abs=1e-9)
 
 
 def test_clicks_of_a_few_queries_of_their_own_length_by_hand() -> None:

@@ -17,6 +17,11 @@ from ultr.evaluation.placement import Ranking, Reordered, placement_of
 DOCUMENTS = 12
 
 
+class ByFirstFeature:
+    def score(self, features: Floats, offsets: Integers) -> Floats:
+        return features[:, 0]
+
+
 def pages(seed: int, *, lists: int = 40) -> ClickLog:
     """Pages of several lengths with gaps between their positions, some documents of a query on each."""
     random = np.random.default_rng(seed)
@@ -147,3 +152,33 @@ def test_the_ranker_that_was_served_gains_nothing(kind: str) -> None:
     )
     assert turned == pytest.approx(best / log.lists, rel=0.01)
     assert found.values[AS_SHOWN].value == pytest.approx(log.clicks.sum() / log.impressions.sum(), rel=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::ultr.errors.SeenDataWarning")
+@pytest.mark.parametrize("versions", [2, 400])
+@pytest.mark.parametrize("weighting", ["ips", "self-normalised", "doubly-robust"])
+def test_pages_of_other_documents_change_no_value(versions: int, weighting: str) -> None:
+    """A feature that changes every day makes new documents of the same ones, so that each is on few pages of all."""
+
+    def value(days: int) -> float:
+        log = ClickLog.of(
+            features=[[relevance, day] for day in range(days) for relevance in (0.0, 1.0, 2.0)],
+            documents=np.concatenate([np.array([0, 1, 2, 1, 0, 2]) + 3 * day for day in range(days)]),
+            offsets=np.arange(0, 6 * days + 1, 3),
+            clicks=np.tile([2, 3, 1, 6, 1, 2], days),
+            impressions=np.full(2 * days, 10),
+            queries=["q"] * (2 * days),
+        )
+        found = counterfactual_value(
+            ByFirstFeature(),
+            log,
+            propensities=[1.0, 0.5, 0.02],
+            smallest=0.3,
+            weighting=weighting,
+            relevance=np.tile([0.1, 0.5, 0.7], days) if weighting == "doubly-robust" else None,
+        )
+        # The third document was seen at .02 only, so that its weight is clipped, on however many days.
+        assert found.clipped > 0.1
+        return found.value
+
+    assert value(versions) == pytest.approx(value(1))

@@ -11,11 +11,12 @@ the documents of a page into another order, at the places that the page had: pag
 and what they did not show, since it was out of stock or filtered out, does not come onto them. With `candidates` of
 one's own, d is one of these, k(d) its rank among them, and u(k(d)) counts on the share s(k) of the query's impressions
 that showed something at k. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
-that the log gave d: theta at its position, 0 where it was not shown, averaged over the N impressions. Then the
-relevance is estimated by
+that the log gave d: theta at its position, 0 where it was not shown, averaged over the N impressions. Let a_d be the
+share of the N impressions on which d can be placed: those of its pages, or all for a candidate. Then the relevance is
+estimated by
 
-    ips               gamma_d = c_d / N / max(rho_d, tau)
-    doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau),   g_d a model of gamma_d
+    ips               gamma_d = c_d / N / max(rho_d, tau a_d)
+    doubly-robust     gamma_d = g_d + (c_d / N - rho_d g_d) / max(rho_d, tau a_d),   g_d a model of gamma_d
 
 Where clicks also come without relevance, P = theta_p gamma_d + beta_p as under trust bias, `ips` takes the beta_p of
 the positions of d off its clicks first (Vardasbi, Oosterhuis, de Rijke: When Inverse Propensity Scoring does not Work,
@@ -23,14 +24,14 @@ CIKM 2020). Of two rankers of the same documents, the beta_p of the ranks are th
 
 Where d was always shown at one position p this is a click divided by theta_p. With several lists it is the policy-aware
 form: it also sees documents that only some lists showed, and varies less. Given the shown lists, `ips` is unbiased for
-all documents with rho_d >= tau, and `doubly-robust` also for the others, as far as g is right; g is corrected only by
-clicks and by skips that were probably examined. Where nothing is clipped the two are the same number, because rho_d is
-what the log itself did: g pays where a higher tau makes the value surer. `self-normalised` is another quantity,
+all documents with rho_d >= tau a_d, and `doubly-robust` also for the others, as far as g is right; g is corrected only
+by clicks and by skips that were probably examined. Where nothing is clipped the two are the same number, because rho_d
+is what the log itself did: g pays where a higher tau makes the value surer. `self-normalised` is another quantity,
 
-    V = sum over d of u(k(d)) / u(1) c_d / max(rho_d, tau)  /  sum over d of c_d / max(rho_d, tau)
+    V = sum over d on pages of u(k(d)) / u(1) gamma_d  /  sum over d on pages of gamma_d
 
-the mean rank weight of a relevant document: 1 if all stood first. A constant factor in the propensities cancels in it,
-and much of the chance in who clicked at all.
+with the gamma_d of `ips`: the mean rank weight of a relevant document, 1 if all stood first. A constant factor in the
+propensities cancels in it, and much of the chance in who clicked at all.
 
 By a value of what users did, such as 1 for a click and 20 for a purchase, a document is worth gamma_d v_d, with v_d the
 value per click on it that the log has. Positions change clicks, and are assumed not to change what follows a click.
@@ -161,7 +162,7 @@ class Valuation:
             examined, divisor, found = self.relevance_of(part)
             totals[part.queries] = part.total(weights * found)
             if self.normalised:
-                bases[part.queries] = part.total(found)
+                bases[part.queries] = part.total(found * part.shares)
             click_weights = weights / divisor
             clicks += float(part.clicks @ (weights > 0))
             kept += float(part.amounts @ click_weights)
@@ -198,10 +199,10 @@ class Valuation:
             raise DataError(f"relevance must be a number for each of {documents} documents of the log")
 
     def relevance_of(self, part: EvidencePart) -> tuple[Doubles, Doubles, Doubles]:
-        """rho_d, max(rho_d, tau) and N gamma_d of each candidate of a part, or N gamma_d v_d by its value per click."""
+        """rho_d, max(rho_d, tau a_d) and N gamma_d of each candidate of a part, or N gamma_d v_d by a value."""
         theta = np.asarray(self.propensities, dtype=np.float64)
         examined = part.mean(theta)
-        divisor = np.maximum(examined, self.smallest * theta.max())
+        divisor = np.maximum(examined, self.smallest * theta.max() * part.shares)
         found = part.clicks / divisor
         if self.floor is not None:
             found = found - part.impressions * part.mean(self.floor) / divisor

@@ -60,6 +60,8 @@ class EvidencePart:
     """[candidates], the query of each, those of the part numbered from 0."""
     impressions: Doubles
     """[candidates], of the query of each."""
+    shares: Doubles
+    """[candidates], the share of these on which it can be placed: those of its pages, or all for one of its own."""
     clicks: Doubles
     """[candidates], over all positions."""
     shown: Integers
@@ -182,12 +184,17 @@ class Evidence:
             counts = clicks > 0 if worth is None else (clicks > 0) | (worth.totals > 0)
             kept = counts if clicked else np.ones(count, dtype=np.bool_)
             rows = np.flatnonzero(kept[shown])
+            impressions = span.spread(self.impressions)
+            shares = np.ones(count)
+            if self.pages is not None:
+                shares = np.bincount(shown, cells.impressions[first:last], minlength=count) / impressions
             yield EvidencePart(
                 queries=span.lists,
                 candidates=span.rows.start + np.flatnonzero(kept),
                 documents=self.documents[span.rows][kept],
                 of_query=np.repeat(np.arange(len(span.lengths)), span.lengths)[kept],
-                impressions=span.spread(self.impressions)[kept],
+                impressions=impressions[kept],
+                shares=shares[kept],
                 clicks=clicks[kept],
                 shown=(np.cumsum(kept) - 1)[shown[rows]],
                 positions=cells.positions[first:last][rows],

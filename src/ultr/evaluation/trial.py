@@ -200,7 +200,7 @@ class Trial:
                     times = counts[draw][group]
                     above[draw] += times @ part.total(lead * found)
                     below[draw] += times @ (
-                        part.total(found) if by_draw.normalised else evidence.impressions[part.queries]
+                        part.total(found * part.shares) if by_draw.normalised else evidence.impressions[part.queries]
                     )
         return ratio(above, below, otherwise=np.nan)
 

@@ -146,6 +146,8 @@ def _words(inputs: ReportInputs, *, differ: bool) -> tuple[str, str]:
 
 def _sample(log: ClickLog) -> ClickLog:
     """Some lists of the log, drawn by their impressions, with the features of no other documents."""
+    if not log.lengths.all():
+        log = log.select(log.lengths > 0)
     if log.lists > MOST_LISTS:
         shares = log.impressions / log.impressions.sum()
         log = log.select(np.sort(generator(0, "report").choice(log.lists, size=MOST_LISTS, replace=False, p=shares)))
