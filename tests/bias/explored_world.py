@@ -25,6 +25,8 @@ class Context:
     exchanges: Exchanges
     pages: int = 80_000
     query: str = "q"
+    above: int = 0
+    """Places above the documents that are something else's, such as an advertisement's."""
 
     def outcomes(self) -> Iterator[tuple[float, list[str], list[float], list[int]]]:
         """Probability, documents, placement propensities and base positions of each list that may be shown."""
@@ -38,7 +40,7 @@ class Context:
         for chance, order in orders:
             # By definition, a sum over everything that might have been shown.
             placed = [sum(other for other, shown in orders if shown[rank] == order[rank]) for rank in range(len(order))]
-            yield chance, [base[rank] for rank in order], placed, [rank + 1 for rank in order]
+            yield chance, [base[rank] for rank in order], placed, [self.above + rank + 1 for rank in order]
 
 
 def adjacent(shown: int, chance: float) -> Exchanges:
@@ -52,13 +54,17 @@ def expected_log(
     """The log in which everything happens as often as it is expected to."""
     names = sorted({name for context in contexts for name in context.relevance})
     documents, offsets, clicks, impressions, queries = [], [0], [], [], []
-    chances, before = [], []
+    positions, chances, before = [], [], []
     for context in contexts:
         for chance, shown, placed, base in context.outcomes():
             pages = context.pages * chance
-            clicked = [pages * theta[rank] * context.relevance[name] for rank, name in enumerate(shown)]
+            places = range(context.above, context.above + len(shown))
+            clicked = [
+                pages * theta[place] * context.relevance[name] for place, name in zip(places, shown, strict=True)
+            ]
             assert np.allclose([pages, *clicked], np.rint([pages, *clicked])), "expectations must be whole numbers"
             documents += [names.index(name) for name in shown]
+            positions += [place + 1 for place in places]
             offsets.append(len(documents))
             clicks += np.rint(clicked).astype(int).tolist()
             impressions.append(round(pages))
@@ -70,6 +76,7 @@ def expected_log(
         documents=documents,
         offsets=offsets,
         clicks=clicks,
+        positions=positions,
         impressions=impressions,
         queries=queries,
         placement_propensities=chances if logged else None,

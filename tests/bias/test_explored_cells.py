@@ -48,6 +48,15 @@ def test_pages_of_other_lengths_are_other_strata() -> None:
     assert estimate_propensities(log, "adjacent-chain") == pytest.approx(THETA, rel=1e-6)
 
 
+@pytest.mark.parametrize("estimator", ["all-pairs", "adjacent-chain", "em"])
+def test_pages_below_advertisements_are_other_strata(estimator: str) -> None:
+    # Place 3 is the last of a page of three documents and the first below two advertisements: other positions are
+    # possible there, for documents of another relevance.
+    theta = (1.0, 0.5, 0.25, 0.25, 0.125)
+    log = expected_log([MORNING, EVENING, replace(MORNING, above=2)], theta=theta)
+    assert estimate_propensities(log, estimator) == pytest.approx(theta, rel=1e-6)
+
+
 def test_no_document_has_to_be_seen_twice() -> None:
     contexts = [Context({f"{page}x": 0.8, f"{page}y": 0.4, f"{page}z": 0.1}, SWAPS, query=str(page)) for page in "ab"]
     log = expected_log(contexts)

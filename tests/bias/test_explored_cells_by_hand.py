@@ -139,7 +139,8 @@ def test_a_mean_that_is_too_low_by_four_standard_errors_does_not_fit(errors: flo
         placement_propensities=[0.8, 0.8, 0.4, 0.4],
     )
     assert log.placements is not None
-    parts = _parts(log.placements, log.position.values, log.offsets, log.impressions, log.clicks)
+    shapes = np.zeros(log.lists, dtype=np.int64)
+    parts = _parts(log.placements, log.position.values, log.offsets, shapes, log.impressions, log.clicks)
     # Each page counts once for each of its two documents.
     found = _possible_everywhere(parts, 2)
     shown = 4 * pages

@@ -3,7 +3,7 @@
 On page i exploration shows the document that stood at base position b at position k with the logged probability
 e_i(b, k), whatever the page is about. Let gamma_i be the relevance of that document to that page; it may differ from
 page to page, and the ranking may know it. Under the position-based model, over the pages of a stratum s, those with
-the same b and as many documents, so that the same positions were possible,
+the same b and documents at the same positions, so that the same were possible,
 
     E[ sum over i placed at k of c_i / e_i(b, k) ] = theta_k sum over i of gamma_i
     E[ sum over i placed at k of 1 / e_i(b, k) ]   = number of pages
@@ -31,7 +31,9 @@ from ultr.arrays import Counts, Doubles, Integers, Mask, ratio
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
+from ultr.data.gathering import new_array
 from ultr.data.placements import Placements
+from ultr.seeding import generator
 
 BEYOND_CHANCE = 4.0
 """Standard errors by which the mean of 1 / e may be below the number of documents."""
@@ -94,9 +96,9 @@ class ExploredCells:
         """The same for arrays that are not a log's; `counted` says which shown documents count."""
         if placements is None or not placements.explored.any():
             return None
-        arrays = (placements, positions, offsets, impressions, clicks)
+        arrays = (placements, positions, offsets, page_shapes(positions, offsets, count=count), impressions, clicks)
         everywhere = _possible_everywhere(_parts(*arrays), int(np.diff(offsets).max()))
-        # A cell for each number of documents, base position and position, in this order.
+        # A cell for each shape of a page, base position and position, in this order.
         widest = int(placements.bases.max()) + 1
         keys: Integers = np.empty(0, dtype=np.int64)
         left_out = 0.0
@@ -153,6 +155,8 @@ class _Part(NamedTuple):
     lists: Integers
     lengths: Integers
     """Number of documents of the page."""
+    shapes: Integers
+    """A number for the set of positions that the page has documents at."""
     bases: Integers
     positions: Integers
     chances: Doubles
@@ -161,11 +165,32 @@ class _Part(NamedTuple):
 
     def keys(self, widest: int, count: int) -> Integers:
         """The cell of each row, as one number."""
-        return (self.lengths * widest + self.bases) * count + self.positions
+        return (self.shapes * widest + self.bases) * count + self.positions
+
+
+def page_shapes(positions: Integers, offsets: Integers, *, count: int) -> Integers:
+    """[lists], a number for the set of positions, from 0 and below `count`, that each has documents at.
+
+    >>> page_shapes(np.array([0, 1, 0, 2, 0, 1]), np.array([0, 2, 4, 6]), count=3).tolist() in ([0, 1, 0], [1, 0, 1])
+    True
+    """
+    # Sums of random 64-bit numbers, one for each position, tell two sets apart but for a chance of 2^-64.
+    codes = generator(0, "page shapes").integers(2**64, size=count, dtype=np.uint64)
+    sums = new_array(len(offsets) - 1, np.uint64)
+    for span in ragged.spans(offsets):
+        up_to = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(codes[positions[span.rows]])])
+        bounds = ragged.from_lengths(span.lengths)
+        sums[span.lists] = up_to[bounds[1:]] - up_to[bounds[:-1]]
+    return np.unique(sums, return_inverse=True)[1]
 
 
 def _parts(
-    placements: Placements, positions: Integers, offsets: Integers, impressions: Integers, clicks: Counts
+    placements: Placements,
+    positions: Integers,
+    offsets: Integers,
+    shapes: Integers,
+    impressions: Integers,
+    clicks: Counts,
 ) -> Iterator[_Part]:
     """The rows that exploration might have put elsewhere, a span of lists at a time."""
     for span in ragged.spans(offsets):
@@ -177,6 +202,7 @@ def _parts(
             rows=there,
             lists=lists,
             lengths=span.lengths[lists - span.lists.start],
+            shapes=shapes[lists],
             bases=placements.bases[there].astype(np.int64),
             positions=positions[there].astype(np.int64),
             chances=np.maximum(chances[rows], _SMALLEST),

@@ -131,7 +131,7 @@ def make_safe(
     lists = _lists(ranker, held_out)
     if value is not None:
         lists = lists.with_value(held_out, value)
-    found = Gains.of(model, lists, held_out, curve.clipped, factors)
+    found = Gains.of(model, lists, held_out, curve.clipped, factors, seed=seed)
     intervals = [found.over(0, number, seed=seed) for number in range(len(factors))]
     best = found.farthest(seed=seed) if events >= FEWEST_CLICKS else 0
     # No list is so long that the largest finite number is a bound; weights in files are finite.
@@ -277,18 +277,32 @@ class Gains:
 
     @classmethod
     def of(
-        cls, model: RankingModel, lists: TrainingLists, log: ClickLog, propensities: Doubles, factors: Sequence[float]
+        cls,
+        model: RankingModel,
+        lists: TrainingLists,
+        log: ClickLog,
+        propensities: Doubles,
+        factors: Sequence[float],
+        *,
+        seed: int = 0,
     ) -> Gains:
-        """The gains that a log speaks of, of a model that knows the logged order."""
+        """The gains that a log speaks of, of a model that knows the logged order.
+
+        Documents that tie are ordered by chance: the order of a list, as it was shown, is nothing that a ranker knows.
+        """
         ranking = model.ranking
         assert isinstance(ranking, Bounded)
         by_query = np.zeros((len(factors) + 1, len(log.query_ids)))
+        chance = torch.Generator().manual_seed(int(seed))
         with torch.no_grad():
             for chunk in chunks(lists.offsets):
                 batch = lists.batch(chunk)
-                wanted, logged = ranking.wanted_and_logged(
-                    batch.pad(model.outputs(batch.documents, ranking.ranks_with)), batch.mask
+                r = batch.pad(model.outputs(batch.documents, ranking.ranks_with))
+                dealt = torch.rand(batch.mask.shape, generator=chance).argsort(dim=-1)
+                ranks = ranking.wanted_and_logged(
+                    r.gather(1, dealt[..., None].expand(r.shape)), batch.mask.gather(1, dealt)
                 )
+                wanted, logged = (torch.empty_like(each).scatter(1, dealt, each) for each in ranks)
                 shown = torch.arange(1, batch.mask.shape[1] + 1).expand(batch.mask.shape).float()
                 orders = [shown, *(bounded_ranks(wanted, logged, torch.tensor(factor)) for factor in factors)]
                 theta = batch.pad(torch.from_numpy(propensities)[batch.positions]).masked_fill(~batch.mask, 1.0)
