@@ -449,10 +449,10 @@ def test_a_ranker_fills_the_places_that_each_page_had() -> None:
     log, theta = short_and_long_pages(), np.array([1.0, 0.6, 0.4, 0.3])
     evidence = Evidence.of(log, Candidates.shown(log))
     value = Valuation(theta, smallest=UNCLIPPED).of_scores(np.array([0.0, 1.0, 1.0, 2.0, 9.0, 8.0]), evidence)
-    (part,) = evidence.parts()
-    np.testing.assert_allclose(part.places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])
+    places = evidence.places.mean(np.ones(4), slice(0, 2))
+    np.testing.assert_allclose(places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])
     relevance = np.array([7 / 10, 3 / (5 * 0.6), 1 / (2 * 0.4), 1 / (2 * 0.3), 5 / (4 + 4 * 0.6), 1 / 4])
-    weights = theta * part.places * [[10], [8]]
+    weights = theta * places * [[10], [8]]
     of_q = (
         relevance[3] * weights[0, 0]
         + (relevance[1] + relevance[2]) * weights[0, 1:3].mean()
@@ -466,5 +466,4 @@ def test_the_places_of_pages_are_those_of_all_that_was_shown() -> None:
     """Also of what is no candidate: r shows something in its second place half of the time."""
     log = short_and_long_pages()
     evidence = Evidence.of(log, Candidates(np.array([3, 0, 4]), np.array([0, 2, 3])))
-    (part,) = evidence.parts()
-    np.testing.assert_allclose(part.places, [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])
+    np.testing.assert_allclose(evidence.places.mean(np.ones(4), slice(0, 2)), [[1.0, 0.5, 0.2, 0.2], [1.0, 0.5, 0, 0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import Candidates, Evidence, compare, counterfactual_value
 from ultr.evaluation.comparison import AS_SHOWN
+from ultr.evaluation.counterfactual import Valuation
 from ultr.evaluation.placement import Ranking, Reordered, placement_of
+from ultr.evaluation.raw_clicks import beside_raw_clicks
 
 DOCUMENTS = 12
 
@@ -182,3 +185,46 @@ def test_pages_of_other_documents_change_no_value(versions: int, weighting: str)
         return found.value
 
     assert value(versions) == pytest.approx(value(1))
+
+
+def test_candidates_take_the_places_that_pages_had_and_not_those_of_advertisements() -> None:
+    """One page has its documents at 3 and 4, the other at 1 and 3: rank 1 is seen at 3 and at 1."""
+    log = ClickLog.of(
+        features=[[1.0], [0.0]],
+        documents=[0, 1, 1, 0],
+        offsets=[0, 2, 4],
+        positions=[3, 4, 1, 3],
+        clicks=[3, 1, 4, 2],
+        impressions=[10, 30],
+        queries=["q", "q"],
+    )
+    theta = np.array([1.0, 0.8, 0.5, 0.2])
+    relevance = np.array([5 / (10 * 0.5 + 30 * 0.5), 5 / (10 * 0.2 + 30 * 1.0)])
+    places = np.array([(10 * 0.5 + 30 * 1.0), (10 * 0.2 + 30 * 0.5)])
+    evidence = Evidence.of(log, Candidates.shown(log))
+    valuation = Valuation(theta)
+    for scores, order in (([1.0, 0.0], [0, 1]), ([0.0, 1.0], [1, 0])):
+        found = valuation.of(placement_of(np.array(scores), evidence), evidence)
+        assert found.value == pytest.approx(relevance[order] @ places / 40)
+    tied = valuation.of(placement_of(np.zeros(2), evidence), evidence)
+    assert tied.value == pytest.approx(relevance.sum() * places.mean() / 40)
+    # All candidates are on both pages, so that ranking them is ordering the pages.
+    pages = Evidence.of(log)
+    assert found.value == pytest.approx(valuation.of(placement_of(np.array([0.0, 1.0]), pages), pages).value)
+    # A cut-off is one of positions, as on pages.
+    cut = replace(valuation, cutoff=1)
+    assert cut.of(placement_of(np.array([1.0, 0.0]), evidence), evidence).value == pytest.approx(relevance[0] * 30 / 40)
+
+
+def test_documents_of_one_half_of_the_pages_alone_have_no_part_in_what_the_other_half_says() -> None:
+    log = ClickLog.of(
+        features=np.arange(6.0)[:, None],
+        documents=[0, 1, 2, 3, 4, 5],
+        offsets=[0, 2, 4, 6],
+        clicks=[1, 0, 0, 1, 1, 0],
+        queries=["q", "q", "q"],
+    )
+    evidence = Evidence.of(log)
+    ours, raw = beside_raw_clicks(np.arange(6.0), evidence, log, None, None, seed=0)
+    for placement, part in (*ours, *raw):
+        assert np.isfinite(Valuation(np.array([1.0, 0.5])).of(placement, part).totals).all()

@@ -9,8 +9,8 @@ impressions of
 with u(k) = theta_k (`clicks`: the expected clicks on an impression) or u(k) = 1 / log2(k + 1) (`dcg`). A ranker puts
 the documents of a page into another order, at the places that the page had: pages become neither longer nor shorter,
 and what they did not show, since it was out of stock or filtered out, does not come onto them. With `candidates` of
-one's own, d is one of these, k(d) its rank among them, and u(k(d)) counts on the share s(k) of the query's impressions
-that showed something at k. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
+one's own, d is one of these, and k(d) is the place that a page had for its rank among them, u(k(d)) = 0 on pages that
+do not go so far. Let N be the impressions of the query, c_d the clicks on d and rho_d the mean examination
 that the log gave d: theta at its position, 0 where it was not shown, averaged over the N impressions. Let a_d be the
 share of the N impressions on which d can be placed: those of its pages, or all for a candidate. Then the relevance is
 estimated by

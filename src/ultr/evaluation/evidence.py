@@ -47,6 +47,42 @@ def _cells(log: ClickLog) -> Cells:
 
 
 @dataclass(frozen=True, eq=False)
+class PagePlaces:
+    """The positions of the first document of a page, of the second, and so on: pages differ in length and in gaps."""
+
+    queries: Integers
+    """[queries], ascending: their places among the log's `query_ids`."""
+    impressions: Doubles
+    """[queries]."""
+    longest: int
+    """The number of documents of the longest page."""
+    cells: Cells
+    """How often each rank of each query stood at each position; `ids` are query * longest + rank, from 0."""
+
+    @classmethod
+    def of_log(cls, log: ClickLog) -> PagePlaces:
+        """The places of a log's pages."""
+        longest = int(log.lengths.max(initial=1))
+        ranks = new_array(len(log.documents), np.int64)
+        for span in ragged.spans(log.offsets):
+            ranks[span.rows] = span.spread(log.queries) * longest + ragged.ranks(ragged.from_lengths(span.lengths))
+        queries = np.unique(log.queries)
+        impressions = np.bincount(log.queries, log.impressions)[queries].astype(np.float64)
+        return cls(queries, impressions, longest, log.cells(documents=ranks))
+
+    def mean(self, by_position: Doubles, some: slice) -> Doubles:
+        """[some queries, ranks], a value of the position of each rank over impressions, 0 where a page is shorter."""
+        queries, cells = self.queries[some], self.cells
+        ends = np.searchsorted(cells.ids, (queries[0] * self.longest, (queries[-1] + 1) * self.longest))
+        part = slice(*np.searchsorted(cells.documents, ends))
+        query, rank = np.divmod(cells.ids[cells.documents[part]], self.longest)
+        key = np.searchsorted(queries, query) * self.longest + rank
+        values = cells.impressions[part] * by_position[cells.positions[part]]
+        sums = np.bincount(key, values, minlength=len(queries) * self.longest)
+        return sums.reshape(len(queries), self.longest) / self.impressions[some, None]
+
+
+@dataclass(frozen=True, eq=False)
 class EvidencePart:
     """The evidence on candidates of some queries."""
 
@@ -61,7 +97,10 @@ class EvidencePart:
     impressions: Doubles
     """[candidates], of the query of each."""
     shares: Doubles
-    """[candidates], the share of these on which it can be placed: those of its pages, or all for one of its own."""
+    """[candidates], the share of these on which it can be placed: those of its pages, or all for one of its own.
+
+    A candidate that no page has can be placed nowhere and counts nothing; its share is 1.
+    """
     clicks: Doubles
     """[candidates], over all positions."""
     shown: Integers
@@ -70,8 +109,6 @@ class EvidencePart:
     """[cells], where, from 0."""
     times: Doubles
     """[cells], in how many of its query's impressions."""
-    places: Doubles
-    """[queries of the part, positions], the share of the query's impressions that showed something there."""
     worth: Worth | None = None
     """The value of what users did with them; None where clicks are what counts."""
 
@@ -124,8 +161,8 @@ class Evidence:
     """[queries]."""
     cells: Cells
     """The cells in which candidates were shown; their `documents` are numbers of candidates."""
-    shown: Cells
-    """The cells of all that was shown, candidate or not; their `ids` have the query before the row of the features."""
+    log: ClickLog
+    """The log that they are from."""
     pages: ClickLog | None = None
     """The pages whose documents a ranker puts into another order; None where it ranks candidates of its own."""
     worth: Worth | None = None
@@ -163,7 +200,7 @@ class Evidence:
             query_numbers=queries,
             impressions=np.bincount(log.queries, log.impressions)[queries].astype(np.float64),
             cells=numbered(cells),
-            shown=cells,
+            log=log,
             pages=log if candidates is None else None,
             worth=None if rows is None else Worth(of_candidates(rows.totals), of_candidates(rows.squares), per_click),
         )
@@ -188,6 +225,7 @@ class Evidence:
             shares = np.ones(count)
             if self.pages is not None:
                 shares = np.bincount(shown, cells.impressions[first:last], minlength=count) / impressions
+                shares[shares == 0] = 1
             yield EvidencePart(
                 queries=span.lists,
                 candidates=span.rows.start + np.flatnonzero(kept),
@@ -199,9 +237,13 @@ class Evidence:
                 shown=(np.cumsum(kept) - 1)[shown[rows]],
                 positions=cells.positions[first:last][rows],
                 times=cells.impressions[first:last][rows],
-                places=self._places(span.lists),
                 worth=None if worth is None else worth.some(np.flatnonzero(kept)),
             )
+
+    @cached_property
+    def places(self) -> PagePlaces:
+        """The places that the pages of each query had."""
+        return PagePlaces.of_log(self.log)
 
     def numbers(self, span: Span) -> Integers:
         """[rows], the candidates that the shown documents of a span of the pages are."""
@@ -216,16 +258,6 @@ class Evidence:
         for span in ragged.spans(self.offsets):
             keys[span.rows] = span.spread(self.query_numbers) * len(self.features) + self.documents[span.rows]
         return keys
-
-    def _places(self, queries: slice) -> Doubles:
-        """[queries, positions], the share of the impressions of some queries that showed something there."""
-        shown, size, numbers = self.shown, len(self.features), self.query_numbers[queries]
-        documents = np.searchsorted(shown.ids, (numbers[0] * size, (numbers[-1] + 1) * size))
-        cells = slice(*np.searchsorted(shown.documents, documents))
-        of_query = np.searchsorted(numbers, shown.ids[shown.documents[cells]] // size)
-        keys = of_query * self.positions + shown.positions[cells]
-        times = np.bincount(keys, shown.impressions[cells], minlength=len(numbers) * self.positions)
-        return times.reshape(len(numbers), self.positions) / self.impressions[queries, None]
 
 
 def _check(candidates: Candidates, log: ClickLog) -> None:

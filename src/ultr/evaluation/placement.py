@@ -43,12 +43,13 @@ class Placement(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Candidates in the order of their scores; those that tie share their ranks."""
+    """Candidates in the order of their scores, at the places that the query's pages had; ties share theirs."""
 
     first: Integers
     """[candidates], the first rank that a candidate shares, from 0."""
     ties: Integers
     """[candidates], how many share it, itself included."""
+    evidence: Evidence
 
     @classmethod
     def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Ranking:
@@ -58,7 +59,7 @@ class Ranking:
             order, starts, together = in_order(scores[span.rows], span.lengths)
             first[span.rows.start + order] = starts - np.repeat(np.cumsum(span.lengths) - span.lengths, span.lengths)
             ties[span.rows.start + order] = together
-        return cls(first, ties)
+        return cls(first, ties, evidence)
 
     def same_as(self, other: Ordered) -> bool:
         """True if both put every candidate at the same rank."""
@@ -67,14 +68,15 @@ class Ranking:
         )
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """The weight of the rank of each candidate; tied ones get the mean of theirs."""
+        """The weight of the places of each candidate's rank; tied ones get the mean of theirs."""
         first, ties, query = self.first[part.candidates], self.ties[part.candidates], part.of_query
+        places = self.evidence.places
 
         def mean(by_rank: Doubles) -> Doubles:
-            last = min(len(by_rank), part.places.shape[1])
+            last, missing = places.longest, max(places.cells.count - len(by_rank), 0)
             # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
-            sums = np.zeros((len(part.places), last + 1))
-            np.cumsum(part.places[:, :last] * by_rank[:last], axis=1, out=sums[:, 1:])
+            sums = np.zeros((part.queries.stop - part.queries.start, last + 1))
+            np.cumsum(places.mean(np.pad(by_rank, (0, missing)), part.queries), axis=1, out=sums[:, 1:])
             begin, end = np.minimum(first, last), np.minimum(first + ties, last)
             weights: Doubles = (sums[query, end] - sums[query, begin]) / ties
             return weights
