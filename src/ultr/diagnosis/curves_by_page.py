@@ -103,7 +103,7 @@ class PageCurves:
         first, *others = told
         found = {}
         for curve in others:
-            ratio = _depth(curve.draws[:, self.common]) / _depth(first.draws[:, self.common])
+            ratio = curve.draws[:, self.common].sum(axis=1) / first.draws[:, self.common].sum(axis=1)
             if np.isnan(ratio).mean() > MOST_FAILED:
                 continue
             ends = percentiles(ratio, 1 - 0.05 / len(others), self.queries)
@@ -241,8 +241,3 @@ def _curve(part: ClickLog, drawing: QueryBootstrap, groups: Any) -> tuple[Double
 def _linked(clicks: Doubles) -> Mask:
     """[positions], those that documents clicked at both ends of each link lead to from the first."""
     return reached((clicks > 0) & (clicks.T > 0))
-
-
-def _depth(draws: Doubles) -> Doubles:
-    depth: Doubles = draws.sum(axis=1)
-    return depth

@@ -117,7 +117,7 @@ class Volume:
             (
                 Verdict.BAD,
                 self.clicks < TOO_FEW_CLICKS,
-                f"{counted(self.clicks, 'click')} {'is' if self.clicks == 1 else 'are'} too few to learn from",
+                f"{counted(self.clicks, 'click is', 'clicks are')} too few to learn from",
                 "log more before training",
             ),
             (
@@ -129,8 +129,7 @@ class Volume:
             (
                 Verdict.CAREFUL,
                 self.queries < FEW_QUERIES,
-                f"{counted(self.queries, 'query', 'queries')} {'is' if self.queries == 1 else 'are'} few, and a "
-                "ranker must do well on others",
+                f"{counted(self.queries, 'query is', 'queries are')} few, and a ranker must do well on others",
                 "log more queries before judging a ranker by this log",
             ),
             (
@@ -156,8 +155,8 @@ class Volume:
             (
                 Verdict.CAREFUL,
                 self.robot_clicks > MUCH_OF_ROBOTS * self.clicks,
-                f"{counted(self.robot_pages, 'page')} {'looks' if self.robot_pages == 1 else 'look'} like a robot's, "
-                f"with {self.robot_clicks / max(self.clicks, 1):.1%} of the clicks",
+                f"{counted(self.robot_pages, 'page looks', 'pages look')} like a robot's, with "
+                f"{self.robot_clicks / max(self.clicks, 1):.1%} of the clicks",
                 "prepare the log again with --drop-robots",
             ),
             (
