@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,16 +130,13 @@ def _in_words(best: TriedSettings, tried: Sequence[TriedSettings]) -> str:
     from ultr.metrics.held_out_choice import Lead
 
     others = len(tried) - 1
+    settings = " ".join(f"{name}={_value(value)}" for name, value in best.settings.items())
     surely = "beyond noise" if Lead(best.lead, best.error).beyond_noise_of(others) else "within noise"
     return (
-        f"of {len(tried)} settings, {_as_text(best.settings)} predicts held-out clicks best; its lead over those that "
+        f"of {len(tried)} settings, {settings} predicts held-out clicks best; its lead over those that "
         f"were given, {best.lead:+.4f} with a standard error of {best.error:.4f}, is {surely}"
         f"{f' for the best of {others}' if others > 1 else ''}"
     )
-
-
-def _as_text(settings: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={_value(value)}" for name, value in settings.items())
 
 
 def _value(value: Any) -> str:

@@ -112,11 +112,10 @@ class Diagnosis:
         steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
         if "volume" in self._bad or not self.volume.features:
             return tuple(steps)
-        return (*steps, *([self._raw()] if self._bad else self._commands()))
-
-    def _raw(self) -> str:
-        """The one ranker that can be had of a log whose bias cannot be told from relevance."""
-        return f"{self._keep}; until the above is mended, no debiased ranker can be trusted more than one by raw clicks"
+        if self._bad:
+            why = "until the above is mended, no debiased ranker can be trusted more than one by raw clicks"
+            return (*steps, f"{self._keep}; {why}")
+        return (*steps, *self._commands())
 
     @property
     def _keep(self) -> str:

@@ -55,7 +55,8 @@ class Feedback:
         size = min(self.shown if query.shown is None else query.shown, len(order))
         names = [query.candidates[index].id for index in order[:size]]
         if missing := _missing(query, names):
-            self._leave_out(missing)
+            self._metrics.shown.labels(missing).inc()
+            self._say(missing)
             return None, order
         at = datetime.now(UTC)
         while True:
@@ -123,10 +124,6 @@ class Feedback:
             self._said.discard("disk")
         else:
             self._say(result)
-
-    def _leave_out(self, reason: str) -> None:
-        self._metrics.shown.labels(reason).inc()
-        self._say(reason)
 
     def _say(self, reason: str) -> None:
         """Tell once, not for every query, why something is missing in the log; the metrics count them."""

@@ -132,8 +132,6 @@ def _described(name: str) -> str:
 
 def _toml(value: Any) -> str:
     """A value as TOML writes it; texts, numbers and lists of them are written as in JSON."""
-    return json.dumps(value, ensure_ascii=False) if not isinstance(value, dict) else _table(value)
-
-
-def _table(values: dict[str, Any]) -> str:
-    return "{" + ", ".join(f"{json.dumps(name)} = {_toml(value)}" for name, value in values.items()) + "}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
