@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ultr import checks
-from ultr.arrays import Doubles, Floats, Integers
+from ultr.arrays import Floats, Integers
 from ultr.data import ragged
 from ultr.data.named_features import match_features
 from ultr.errors import OptionError
@@ -110,7 +111,8 @@ def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedL
             own = ranked
             if len(directions) > 1:
                 share = ranked.allowed / len(directions)
-                own = replace(ranked, scores=_scores(projected, ranked, ranker), allowed=share)
+                scores = _scores(projected, ranked.features, ranker).astype(np.float64)
+                own = replace(ranked, scores=scores, allowed=share)
             found.append(explained(own))
         return _sum(found)
 
@@ -127,9 +129,9 @@ def _directions(ranker: Ranker, features: Floats) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def _scores(model: RelevanceModel, ranked: RankedList, ranker: Ranker) -> Doubles:
-    """The scores of a list by one of several models that add up."""
-    scores: Doubles = model(all_documents(Inputs(ranked.features, ranker.preprocessing))).squeeze(-1).double().numpy()
+def _scores(model: RelevanceModel, features: Floats, ranker: Ranker) -> Floats:
+    """Scores by one of the relevance models of a ranker, projected on a vector."""
+    scores: Floats = model(all_documents(Inputs(features, ranker.preprocessing))).squeeze(-1).numpy()
     return scores
 
 
@@ -153,11 +155,5 @@ def _of_network(model: RelevanceModel, ranker: Ranker) -> Callable[[RankedList],
 
 
 def _of_any(model: RelevanceModel, ranker: Ranker, *, seed: int) -> Callable[[RankedList], Moves]:
-    random = generator(seed, "sampled permutations")
-
-    @torch.no_grad()
-    def score(features: Floats) -> Floats:
-        scores: Floats = model(all_documents(Inputs(features, ranker.preprocessing))).squeeze(-1).numpy()
-        return scores
-
+    random, score = generator(seed, "sampled permutations"), partial(_scores, model, ranker=ranker)
     return lambda ranked: sampled_shapley(score, ranked.features, ranked.rows, random=random)
