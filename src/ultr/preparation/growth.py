@@ -51,9 +51,12 @@ class Grown:
     settings: dict[str, Any]
     """The options that it was prepared with."""
     features: tuple[FeatureColumn, ...]
-    edges: dict[str, tuple[float, ...]]
-    """The edges of each factor; none = categorical."""
     summary: Summary
+
+    @property
+    def edges(self) -> dict[str, tuple[float, ...]]:
+        """The edges of each factor; none = categorical."""
+        return {factor.name: factor.edges for factor in self.raw.factors}
 
     @property
     def categories(self) -> frozenset[str]:
@@ -76,14 +79,7 @@ class Grown:
         raw.fingerprint()
         if summary is None:
             raise DataError(f"{folder} has no summary.json, so nothing can be added to it; prepare all days again")
-        return cls(
-            folder,
-            raw,
-            options,
-            features,
-            {factor.name: factor.edges for factor in raw.factors},
-            summary,
-        )
+        return cls(folder, raw, options, features, summary)
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """The options of the log with these in their place; those that would make another log are refused."""
