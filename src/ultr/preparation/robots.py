@@ -66,8 +66,6 @@ class Robots:
 
 def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tuple[Any, Robots]:
     """The pages with the fault of a robot where they look like one and are to be dropped, and how many these are."""
-    import ibis
-
     users, with_users = 0, "user" in pages.columns
     if with_users:
         kept = pages.filter((pages.fault == KEPT) & pages.user.notnull())
@@ -91,14 +89,12 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
     )
     if not (drop and found.pages):
         return pages.drop("robot") if with_users else pages, found
-    pages = pages.mutate(fault=ibis.ifelse(robot, ROBOT.code, pages.fault).cast("int16"))
+    pages = pages.mutate(fault=robot.ifelse(ROBOT.code, pages.fault).cast("int16"))
     return engine.keep("pages_without_robots", pages.drop("robot") if with_users else pages), found
 
 
 def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> Any:
     """The pages with a fault where their query or their user has too few of them, users being counted first."""
-    import ibis
-
     for column, fewest, reason in (("user", of_user, FEW_OF_USER), ("query", of_query, FEW_OF_QUERY)):
         if fewest <= 1:
             continue
@@ -107,6 +103,6 @@ def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> A
         often = often.filter(often.pages >= fewest).select(often=often[column])
         joined = pages.left_join(often, pages[column] == often.often)
         few = (joined.fault == KEPT) & joined.often.isnull()
-        fault = ibis.ifelse(few, reason.code, joined.fault).cast("int16")
+        fault = few.ifelse(reason.code, joined.fault).cast("int16")
         pages = engine.keep(f"pages_by_{column}", joined.mutate(fault=fault).drop("often"))
     return pages

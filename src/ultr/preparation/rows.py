@@ -244,12 +244,10 @@ def _listed(engine: Engine, column: Any, columns: Columns) -> Any:
 
 def _item(rows: Any, name: str) -> Any:
     """The value for a document: that at its place of a list, which may be too short, or that of the page."""
-    import ibis
-
     given = rows[name]
     if not given.type().is_array():
         return given
-    return ibis.ifelse(rows.place < given.length(), given[rows.place], ibis.null(given.type().value_type))
+    return (rows.place < given.length()).ifelse(given[rows.place], None)
 
 
 def _given_time(given: Any) -> Any:

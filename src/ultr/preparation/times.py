@@ -125,15 +125,11 @@ def names(starts: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _finite(number: Any) -> Any:
-    import ibis
-
-    return ibis.ifelse(number.notnull() & ~number.isnan() & ~number.isinf(), number, ibis.null(NUMBER))
+    return (number.notnull() & ~number.isnan() & ~number.isinf()).ifelse(number, None)
 
 
 def _moment(text: Any) -> Any:
-    import ibis
-
-    return ibis.ifelse(text.re_search(_ISO), text.try_cast(MOMENT), ibis.null(MOMENT))
+    return text.re_search(_ISO).ifelse(text.try_cast(MOMENT), None)
 
 
 def _since_1970(engine: Engine, moment: Any) -> Any:

@@ -16,14 +16,12 @@ _YES, _NO = ("true", "t", "yes"), ("false", "f", "no")
 
 def text(column: Any) -> Any:
     """A column as text; null where there is nothing in it."""
-    import ibis
-
     kind = column.type()
     if kind.is_floating():
         whole = column.try_cast("int64")
-        written = ibis.ifelse(whole.cast("float64") == column.cast("float64"), whole.cast("string"), as_text(column))
-        return ibis.ifelse(column.isnan(), ibis.null("string"), written)
-    return ibis.ifelse(_blank(column), ibis.null("string"), column) if kind.is_string() else as_text(column)
+        is_whole = whole.cast("float64") == column.cast("float64")
+        return column.isnan().ifelse(None, is_whole.ifelse(whole.cast("string"), as_text(column)))
+    return _blank(column).ifelse(None, column) if kind.is_string() else as_text(column)
 
 
 def number(column: Any) -> Any:
@@ -66,11 +64,9 @@ def no_number_at_all(column: Any) -> Any:
 
 def label(column: Any, unjudged: tuple[str, ...]) -> Any:
     """A judge's label as text, whole numbers without a point as `grades.written` has it; null where there is none."""
-    import ibis
-
     given = text(column).strip()
-    given = ibis.ifelse(given.re_search(r"^[-+]?[0-9]+[.]0*$"), given.re_extract(r"^([^.]*)", 1), given)
-    return ibis.ifelse((given.lower() == "nan") | given.isin(unjudged), ibis.null("string"), given)
+    given = given.re_search(r"^[-+]?[0-9]+[.]0*$").ifelse(given.re_extract(r"^([^.]*)", 1), given)
+    return ((given.lower() == "nan") | given.isin(unjudged)).ifelse(None, given)
 
 
 def count(column: Any, *, null_is_zero: bool = False) -> Any:
@@ -93,10 +89,8 @@ def count(column: Any, *, null_is_zero: bool = False) -> Any:
 
 def propensity(column: Any) -> Any:
     """A probability above 0 as float64; null where it is none."""
-    import ibis
-
     value = as_number(column).cast("float64")
-    return ibis.ifelse((value > 0) & (value <= 1), value, ibis.null("float64"))
+    return ((value > 0) & (value <= 1)).ifelse(value, None)
 
 
 def reached(column: Any, threshold: float) -> Any:
@@ -124,9 +118,7 @@ def no_text(column: Any) -> Any:
 
 def _blank(column: Any) -> Any:
     """True where a text has nothing but blanks; only those that begin with one are looked at whole."""
-    import ibis
-
-    return ibis.ifelse(column < _AFTER_BLANKS, column.strip() == "", ibis.literal(value=False))
+    return (column < _AFTER_BLANKS).ifelse(column.strip() == "", False)
 
 
 def position(column: Any, first: int) -> Any:
@@ -143,13 +135,11 @@ def position(column: Any, first: int) -> Any:
 
 def _whole(column: Any) -> Any:
     """A column as integers; null where it is none."""
-    import ibis
-
     value = as_number(column)
     whole = value.try_cast("int64")
     if value.type().is_integer():
         return whole
-    return ibis.ifelse(whole.cast("float64") == value.cast("float64"), whole, ibis.null("int64"))
+    return (whole.cast("float64") == value.cast("float64")).ifelse(whole, None)
 
 
 def as_number(column: Any) -> Any:
