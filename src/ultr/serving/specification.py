@@ -16,7 +16,7 @@ from ultr.serving.events import MOST_BYTES
 from ultr.serving.features import LARGEST, FeatureRules
 from ultr.serving.ranking import rank
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import EventsRequest, Problem, RankRequest
+from ultr.serving.schemas import EventsRequest, Message, Problem, RankRequest
 from ultr.serving.settings import ServiceSettings
 from ultr.version import __version__
 
@@ -72,33 +72,33 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
 def specification(app: FastAPI, scorer: Scorer, settings: ServiceSettings) -> dict[str, Any]:
     """The routes of the app; requests as this model understands them, with examples that it answers."""
     spec = get_openapi(title="ultr", version=__version__, description=ABOUT, routes=app.routes)
-    request = RankRequest.model_json_schema(ref_template="#/components/schemas/{model}")
-    schemas = spec["components"]["schemas"]
-    schemas.update(request.pop("$defs"))
-    schemas["RankRequest"] = request
-    events = EventsRequest.model_json_schema(ref_template="#/components/schemas/{model}")
-    schemas.update(events.pop("$defs"))
-    schemas["EventsRequest"] = events
-    example = {"events": [{"query_id": "a query", "object_id": "a", "action_name": "click"}]}
-    content = {"schema": {"$ref": "#/components/schemas/EventsRequest"}, "example": example}
-    spec["paths"]["/events"]["post"]["requestBody"] = {"required": True, "content": {"application/json": content}}
     limits = settings.limits
-    request["properties"]["queries"]["maxItems"] = limits.queries
+    examples = _examples(scorer, candidates=min(2, limits.candidates))
+    _add_body(spec, "/rank", RankRequest, examples=examples)
+    event = {"query_id": "a query", "object_id": "a", "action_name": "click"}
+    _add_body(spec, "/events", EventsRequest, example={"events": [event]})
+    schemas = spec["components"]["schemas"]
+    schemas["RankRequest"]["properties"]["queries"]["maxItems"] = limits.queries
     schemas["Query"]["properties"]["candidates"]["maxItems"] = limits.candidates
     schemas["Candidate"]["properties"]["features"] |= _features(scorer, settings)
-    examples = _examples(scorer, candidates=min(2, limits.candidates))
-    content = {"schema": {"$ref": "#/components/schemas/RankRequest"}, "examples": examples}
-    operation = spec["paths"]["/rank"]["post"]
-    operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     with suppress(Refusal):
         answer = rank(to_json(examples["by name"]["value"]), scorer, limits=limits).content
-        operation["responses"]["200"]["content"]["application/json"]["example"] = json.loads(answer)
+        answered = spec["paths"]["/rank"]["post"]["responses"]["200"]
+        answered["content"]["application/json"]["example"] = json.loads(answer)
     if settings.token is not None:
         spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         for path in ("/rank", "/events", "/model", "/metrics", "/status"):
             for each in spec["paths"][path].values():
                 each["security"] = [{"token": []}]
     return spec
+
+
+def _add_body(spec: dict[str, Any], path: str, kind: type[Message], **examples: Any) -> None:
+    """Let the route at a path take a message of this kind, such as these examples."""
+    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    spec["components"]["schemas"] |= schema.pop("$defs") | {kind.__name__: schema}
+    content = {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}, **examples}
+    spec["paths"][path]["post"]["requestBody"] = {"required": True, "content": {"application/json": content}}
 
 
 def _features(scorer: Scorer, settings: ServiceSettings) -> dict[str, Any]:
