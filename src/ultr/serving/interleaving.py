@@ -20,8 +20,6 @@ from ultr.serving.rival import obstacle
 from ultr.serving.schemas import Query
 from ultr.serving.team_draft import Draft, coin_flips
 
-SECONDS = 0.05
-"""Time for the new ranker to score the lists of a request; then the old order is shown."""
 _PATIENCE = 3
 """Failures in a row after which the new ranker is left alone for a while."""
 _REST_SECONDS = 30.0
@@ -54,9 +52,7 @@ class Interleaving:
     shown in the old order and counted. That does not depend on the coins, so that the rest is a fair contest.
     """
 
-    def __init__(
-        self, rival: ModelSlot, *, share: float, metrics: Metrics, threads: int, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, rival: ModelSlot, *, share: float, metrics: Metrics, threads: int, seconds: float) -> None:
         self.rival = rival
         self.share = share
         self.seconds = seconds
