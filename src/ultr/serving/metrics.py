@@ -80,13 +80,10 @@ class Metrics:
         name, said = "ultr_rival_loaded_timestamp_seconds", "When the second model was loaded."
         self.rival = Gauge(name, said, ["role", "digest", "method"], registry=registry)
 
-    def show_model(self, loaded: Loaded) -> None:
-        """Name the model that answers now."""
+    def show_models(self, answering: Loaded, rivals: Mapping[str, Loaded]) -> None:
+        """Name the model that answers now, and the second models by what they are for."""
         self.model.clear()
-        self.model.labels(loaded.scorer.digest, loaded.scorer.card.method).set(loaded.since.timestamp())
-
-    def show_rivals(self, rivals: Mapping[str, Loaded]) -> None:
-        """Name the second models by what they are for."""
+        self.model.labels(answering.scorer.digest, answering.scorer.card.method).set(answering.since.timestamp())
         self.rival.clear()
         for role, loaded in rivals.items():
             self.rival.labels(role, loaded.scorer.digest, loaded.scorer.card.method).set(loaded.since.timestamp())

@@ -35,7 +35,6 @@ class Service:
         self.slot = slot
         self.settings = settings
         self.metrics = Metrics()
-        self.metrics.show_model(slot.current)
         self.closing = False
         """True once it was told to stop."""
         self.bodies = Bodies(settings.limits)
@@ -45,7 +44,7 @@ class Service:
             if path is not None:
                 self.rivals[role] = ModelSlot(path, seconds=slot.seconds)
                 check_fit(slot.current.scorer, self.rivals[role].current.scorer)
-        self._show_rivals()
+        self._show_models()
         self.feedback: Feedback | None = None
         """The log of what was shown, if it is to be kept."""
         if settings.log_to is not None:
@@ -135,8 +134,7 @@ class Service:
             why: dict[str, Any] = {"problem": str(error)} if isinstance(error, ModelFileError) else {"error": error}
             logs.write("reload failed", level=logging.ERROR, digest=old.digest, **named, **why)
         else:
-            self.metrics.show_model(self.slot.current)
-            self._show_rivals()
+            self._show_models()
             names = new.card.feature_names
             same = names == old.card.feature_names
             other: dict[str, Any] = {} if same else {"other_features": True, "feature_names": names}
@@ -144,8 +142,8 @@ class Service:
         counter = self.metrics.reloads if role is None else self.metrics.rival_reloads
         counter.labels(**named, result=result).inc()
 
-    def _show_rivals(self) -> None:
-        self.metrics.show_rivals({role: rival.current for role, rival in self.rivals.items()})
+    def _show_models(self) -> None:
+        self.metrics.show_models(self.slot.current, {role: rival.current for role, rival in self.rivals.items()})
 
     async def _load(self, slot: ModelSlot) -> Scorer:
         work = self._loader.submit(slot.read)
