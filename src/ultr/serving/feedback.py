@@ -19,23 +19,27 @@ from ultr.serving.journal import Entry, Journal
 from ultr.serving.metrics import Metrics
 from ultr.serving.recent_queries import RecentQueries
 from ultr.serving.schemas import EventsAnswer, Query, UserEvent
+from ultr.serving.settings import ServiceSettings
 from ultr.serving.shown import Action, ShownList
 
 
 class Feedback:
     """Decides what a query is shown, and writes that down once it was answered."""
 
-    def __init__(
-        self, folder: Path, *, most_bytes: int, parquet: bool, shown: int, exploration: Exploration, metrics: Metrics
-    ) -> None:
-        self.shown = shown
+    def __init__(self, folder: Path, settings: ServiceSettings, metrics: Metrics) -> None:
+        self.shown = settings.shown
         """Documents of a page, for queries that do not say."""
-        self.exploration = exploration
+        self.exploration = settings.explore
         self._metrics = metrics
         self._secret = secrets.token_bytes(32)
         self._recent = RecentQueries()
         self._said: set[str] = set()
-        files = HourlyFiles(folder, most_bytes=most_bytes, parquet=parquet, removed=metrics.files_removed.inc)
+        files = HourlyFiles(
+            folder,
+            most_bytes=int(settings.log_gigabytes * 1e9),
+            parquet=settings.log_format == "parquet",
+            removed=metrics.files_removed.inc,
+        )
         self._journal = Journal(files, self._told)
 
     def show(

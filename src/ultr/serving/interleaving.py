@@ -18,6 +18,7 @@ from ultr.serving.metrics import Metrics
 from ultr.serving.model_slot import ModelSlot
 from ultr.serving.rival import obstacle
 from ultr.serving.schemas import Query
+from ultr.serving.settings import ServiceSettings
 from ultr.serving.team_draft import Draft, coin_flips
 
 _PATIENCE = 3
@@ -52,13 +53,13 @@ class Interleaving:
     shown in the old order and counted. That does not depend on the coins, so that the rest is a fair contest.
     """
 
-    def __init__(self, rival: ModelSlot, *, share: float, metrics: Metrics, threads: int, seconds: float) -> None:
+    def __init__(self, rival: ModelSlot, settings: ServiceSettings, metrics: Metrics) -> None:
         self.rival = rival
-        self.share = share
-        self.seconds = seconds
+        self.share = settings.interleaved_share
+        self.seconds = settings.interleave_seconds
         self._metrics = metrics
         self._secret = secrets.token_bytes(32)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="rival")
+        self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rival")
         self._begun: set[Future[Floats]] = set()
         self._failures = 0
         self._rests_until = 0.0

@@ -48,23 +48,10 @@ class Service:
         self.feedback: Feedback | None = None
         """The log of what was shown, if it is to be kept."""
         if settings.log_to is not None:
-            self.feedback = Feedback(
-                settings.log_to,
-                most_bytes=int(settings.log_gigabytes * 1e9),
-                parquet=settings.log_format == "parquet",
-                shown=settings.shown,
-                exploration=settings.explore,
-                metrics=self.metrics,
-            )
+            self.feedback = Feedback(settings.log_to, settings, self.metrics)
         self.interleaving: Interleaving | None = None
         if (rival := self.rivals.get("interleave")) is not None:
-            self.interleaving = Interleaving(
-                rival,
-                share=settings.interleaved_share,
-                metrics=self.metrics,
-                threads=settings.cores,
-                seconds=settings.interleave_seconds,
-            )
+            self.interleaving = Interleaving(rival, settings, self.metrics)
         self.shadow = Shadow(rival, self.metrics) if (rival := self.rivals.get("shadow")) is not None else None
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
