@@ -32,7 +32,7 @@ class Collapsed:
     """True if pages had rows several times, which were counted once."""
 
 
-def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
+def page_table(engine: Engine, rows: Any) -> Any:
     """One row per page: what it shows as a signature, how much of it, and the fault of the whole page.
 
     The signature is the sum of a hash of each row, which does not depend on the order of the rows and needs no ordered
@@ -63,7 +63,7 @@ def page_table(engine: Engine, rows: Any, *, name: str) -> Any:
         (pages["query"] != pages["last"], ibis.literal(reasons.TWO_QUERIES.code, "int16")),
         else_=ibis.literal(reasons.KEPT, "int16"),
     )
-    return engine.keep(f"{name}_pages", pages.mutate(fault=fault).drop("last"))
+    return engine.keep(pages.mutate(fault=fault).drop("last"))
 
 
 def kept_pages(pages: Any) -> Any:
@@ -72,7 +72,7 @@ def kept_pages(pages: Any) -> Any:
 
 
 def collapse(
-    engine: Engine, rows: Any, pages: Any, *, name: str, rows_on: Callable[[Any], Any], begins: Sequence[Any] = ()
+    engine: Engine, rows: Any, pages: Any, *, rows_on: Callable[[Any], Any], begins: Sequence[Any] = ()
 ) -> Collapsed:
     """Sum up the pages without a fault: those with the same query, length, signature and period are one list.
 
@@ -86,8 +86,8 @@ def collapse(
         kept = kept.mutate(period=times.period(kept.time, begins))
     key = ["query", "one", "two", "length", *apart]
     lists = kept.group_by(key).agg(page=kept.page.min(), impressions=kept.count().cast("int64"))
-    lists = engine.keep(f"{name}_lists", lists.mutate(list=ibis.row_number()))
-    members = engine.keep(f"{name}_members", kept.join(lists, key).select(kept.page, lists.list))
+    lists = engine.keep(lists.mutate(list=ibis.row_number()))
+    members = engine.keep(kept.join(lists, key).select(kept.page, lists.list))
     # Features need not be read for a fault that no row of these pages has.
     clean = not engine.count(kept.filter(kept.rows > kept.length))
     fine = rows if clean else rows.filter(rows.fault == reasons.KEPT)
@@ -106,7 +106,7 @@ def collapse(
     return Collapsed(
         pages,
         members,
-        engine.keep(f"{name}_shown", shown.rename(clicks="click")),
+        engine.keep(shown.rename(clicks="click")),
         lists.select("list", "query", "impressions", *apart),
     )
 
@@ -117,19 +117,17 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
     All pages of a list have a document twice or none has, so only the pages of such lists are collapsed again.
     """
     often = first.shown.group_by("list", "document").agg(rows=first.shown.count())
-    twice = engine.keep("twice", often.filter(often.rows > 1).select("list").distinct())
+    twice = engine.keep(often.filter(often.rows > 1).select("list").distinct())
     count = engine.count(twice)
     if not count:
         return first
-    again = engine.keep("again", first.members.semi_join(twice, "list").select("page"))
+    again = engine.keep(first.members.semi_join(twice, "list").select("page"))
     some = rows.filter(rows.fault == reasons.KEPT).semi_join(again, "page")
     given = [name for name in some.columns if name.startswith("given_") or name == "label"]
     some = some.drop(*given, *_numbered(some, "h"))
-    some = engine.keep("again_rows", some.distinct())
-    pages = page_table(engine, some, name="again")
-    second = collapse(
-        engine, some, pages, name="again", rows_on=lambda pages: some.filter(some.page.isin(pages.page)), begins=begins
-    )
+    some = engine.keep(some.distinct())
+    pages = page_table(engine, some)
+    second = collapse(engine, some, pages, rows_on=lambda pages: some.filter(some.page.isin(pages.page)), begins=begins)
     lists = engine.count(first.lists)
 
     def both(one: Any, other: Any) -> Any:
@@ -138,7 +136,7 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
     return Collapsed(
         first.pages,
         both(first.members, second.members),
-        engine.keep("both_shown", both(first.shown, second.shown)),
+        engine.keep(both(first.shown, second.shown)),
         both(first.lists, second.lists),
         again=True,
     )
@@ -147,7 +145,7 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
 def clicked_together(engine: Engine, rows: Any, collapsed: Collapsed) -> Any:
     """Number of pages with both of two documents clicked: list, first, second (positions) and both."""
     clicked = rows.filter((rows.fault == reasons.KEPT) & (rows.click == 1)).select("page", "position").distinct()
-    clicked = engine.keep("clicked", clicked.join(collapsed.members, "page").select("page", "list", "position"))
+    clicked = engine.keep(clicked.join(collapsed.members, "page").select("page", "list", "position"))
     others = clicked.view()
     both = clicked.join(others, [clicked.page == others.page, clicked.position < others.position])
     both = both.select(list=clicked.list, first=clicked.position, second=others.position)

@@ -127,7 +127,7 @@ def numbered(
         pairs = pairs.select(*names, old=ibis.null("int64"), added=ibis.literal(True)).union(before)
         pairs = pairs.group_by(*names).agg(old=pairs.old.max(), added=pairs.added.any())
     order = [pairs["query"], pairs.document]
-    table = engine.keep("pairs", pairs.mutate(row=ibis.row_number().over(order_by=order)))
+    table = engine.keep(pairs.mutate(row=ibis.row_number().over(order_by=order)))
     count = engine.count(table)
     changed = count - engine.count(table.select("query", "document").distinct()) if cells else 0
     first = table.row
@@ -141,7 +141,7 @@ def numbered(
         judged = labels.rename(judged_query="query", judged_document="document")
         same = [table["query"] == judged.judged_query, table.document == judged.judged_document]
         table = table.left_join(judged, same).drop("judged_query", "judged_document")
-    table = engine.keep("documents", table) if changed or labels is not None else table
+    table = engine.keep(table) if changed or labels is not None else table
     return DocumentTable(table, columns, count, changed)
 
 

@@ -43,8 +43,9 @@ class Engine:
     remote: Any = None
     """Connection to another database, whose tables are brought here."""
 
-    def keep(self, name: str, expression: Any) -> Any:
+    def keep(self, expression: Any) -> Any:
         """The table that an expression gives, computed once and kept on disk or in the back end."""
+        name = self.fresh("kept")
         with self.explained():
             if self.name == SPARK:
                 path = str(self.work / name)
@@ -52,12 +53,12 @@ class Engine:
                 return self.connection.read_parquet(path)
             return self.connection.create_table(name, expression, temp=True)
 
-    def named_view(self, name: str, expression: Any) -> Any:
+    def named_view(self, expression: Any) -> Any:
         """The same expression under a name, so that DuckDB, not Ibis, puts it into every query that uses it."""
         if self.name == SPARK:
             return expression
         with self.explained():
-            return self.connection.create_view(name, expression)
+            return self.connection.create_view(self.fresh("view"), expression)
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""

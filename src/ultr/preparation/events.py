@@ -98,10 +98,7 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
     flags = _flags(given, spec)
     wanted = given.filter(reduce(or_, flags.values())) if spec.action else given
     events = _once(wanted, spec)
-    events = engine.keep(
-        engine.fresh("events"),
-        events.select(**_keys(engine, events, spec, {}, what), **_flags(events, spec)),
-    )
+    events = engine.keep(events.select(**_keys(engine, events, spec, {}, what), **_flags(events, spec)))
     totals = _totals(engine, events, signals)
     duplicates = engine.count(wanted) - engine.count(events)
 
@@ -110,7 +107,7 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
     if spec.time and not spec.impression:
         events = _placed(events, pages, window=round(spec.window * 10**6))
     counts = events.group_by(list(keys)).agg(**{name: events[name].cast("int64").sum() for name in signals})
-    counts = engine.keep(engine.fresh("counts"), counts)
+    counts = engine.keep(counts)
     unmatched = _totals(engine, counts.anti_join(pages, list(keys)), signals)
     if unmatched == totals:
         by = ", ".join([*(spec.impression or (*spec.keys, str(spec.time))), spec.document])

@@ -93,7 +93,7 @@ def _read(engine: Engine, folder: str | Path, *, action: str, wait: int, per_cli
         lists = lists.filter(lists.client.notnull())
     all_lists = engine.count(lists)
     times = lists.group_by("query_id").agg(times=lists.count())
-    lists = engine.keep(engine.fresh("lists"), lists.semi_join(times.filter(times.times == 1), "query_id"))
+    lists = engine.keep(lists.semi_join(times.filter(times.times == 1), "query_id"))
     won = _won(engine, lists, events, action=action, wait=wait, what=f"{EVENTS} of {folder}")
     joined = lists.left_join(won, "query_id")
     outcomes = joined.select(
@@ -124,7 +124,7 @@ def _lists(engine: Engine, queries: Any, folder: object) -> tuple[Any, int]:
     client = text(queries.client_id) if "client_id" in queries.columns else ibis.null("string")
     at = microseconds(engine, queries, "timestamp", what=what)
     shown = queries.select(query_id=text(queries.query_id), at=at, client=client, **own)
-    shown = engine.keep(engine.fresh("shown"), shown.filter(shown.query_id.notnull() & shown["at"].notnull()))
+    shown = engine.keep(shown.filter(shown.query_id.notnull() & shown["at"].notnull()))
     lists = shown.filter((shown.explore == _TEAM_DRAFT) & shown.policy.notnull() & shown.against.notnull())
     newest = engine.row(shown.aggregate(newest=shown["at"].max()))["newest"]
     if not engine.count(lists.limit(1)):
@@ -141,7 +141,7 @@ def _won(engine: Engine, lists: Any, events: Any, *, action: str, wait: int, wha
     at = microseconds(engine, events, "timestamp", what=what)
     kind = text(events.action_name).strip().lower()
     acts = events.select(query_id=text(events.query_id), kind=kind, done=at, **own).semi_join(lists, "query_id")
-    acts = engine.keep(engine.fresh("acts"), acts)
+    acts = engine.keep(acts)
     places = acts.filter((acts.kind == IMPRESSION) & (acts.credited.lower() == "true"))
     places = places.select("query_id", "document", "team").distinct()
     done = acts.filter(acts.kind == action.lower()).group_by("query_id", "document").agg(done=acts.done.min())

@@ -27,7 +27,7 @@ def labels_of(engine: Engine, rows: Any, name: str, *, what: str, old: Any = Non
     if old is not None:
         labels = labels.union(old.select(*labels.columns))
     labels = labels.group_by("query", "document").agg(low=labels.low.min(), high=labels.high.max())
-    labels = engine.keep("labels", labels)
+    labels = engine.keep(labels)
     counts = engine.row(labels.aggregate(low=labels.low.nunique(), high=labels.high.nunique()))
     if (count := max(counts.values())) > MOST_GRADES:
         raise DataError(

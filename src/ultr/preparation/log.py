@@ -133,14 +133,14 @@ class _Preparation:
         engine, options = self.engine, self.options
         found = self._survey()
         labels = self._labels(found)
-        every = page_table(engine, found.rows, name="all")
+        every = page_table(engine, found.rows)
         read = RowsRead.of(engine, every)
         named = every.filter(every.page.notnull()) if read.nameless else every
         pages, robots = marked(engine, named, options.robots, drop=options.drop_robots)
         pages = without_few(engine, pages, of_query=options.fewest_pages, of_user=options.fewest_user_pages)
         begins = self._begins(kept_pages(pages)) if found.columns.time else []
         on_pages = partial(found.rows_on, engine)
-        collapsed = collapse(engine, found.rows, pages, name="first", rows_on=on_pages, begins=begins)
+        collapsed = collapse(engine, found.rows, pages, rows_on=on_pages, begins=begins)
         collapsed = without_repeated_rows(engine, found.rows, collapsed, begins)
         documents = self._documents(found, collapsed.shown, labels)
         account = self._account(found, read, collapsed, documents)
@@ -248,11 +248,11 @@ class _Preparation:
         kept = shown.select(fine, full & (faults == reasons.KEPT))
         wrong = {int(number): int(fault) for number, fault in zip(shown.ids, faults, strict=True) if fault}
         spoiled = documents.table.filter(documents.table.fault != reasons.KEPT)
-        spoiled = engine.keep("spoiled", spoiled.select("query", "document", "fault").distinct())
+        spoiled = engine.keep(spoiled.select("query", "document", "fault").distinct())
         suspect = np.union1d(shown.ids[faults != reasons.KEPT], shown.ids[shown.lists[~fine]])
-        suspects = engine.keep("suspects", rejected.pages_with_faults(pages, members, suspect))
+        suspects = engine.keep(rejected.pages_with_faults(pages, members, suspect))
         rows = found.rows_on(engine, suspects, nameless=read.nameless)
-        aside = engine.keep("aside", rejected.rows_aside(rows, pages, members, wrong, spoiled))
+        aside = engine.keep(rejected.rows_aside(rows, pages, members, wrong, spoiled))
         why = rejected.by_reason(engine, aside)
         kept_rows = int(kept.impressions[kept.lists].sum())
         kept_clicks = int(kept.clicks.sum())

@@ -74,7 +74,7 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
             (of_users.results >= rules.user_results)
             & (of_users.clicks.cast("float64") >= rules.user_share * of_users.results)
         )
-        of_users = engine.keep("robots", of_users.select(robot="user"))
+        of_users = engine.keep(of_users.select(robot="user"))
         users = engine.count(of_users)
         pages = pages.left_join(of_users, pages.user == of_users.robot)
     robot = (pages.length >= rules.page_results) & (pages.clicks == pages.length)
@@ -90,7 +90,7 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
     if not (drop and found.pages):
         return pages.drop("robot") if with_users else pages, found
     pages = pages.mutate(fault=robot.ifelse(ROBOT.code, pages.fault).cast("int16"))
-    return engine.keep("pages_without_robots", pages.drop("robot") if with_users else pages), found
+    return engine.keep(pages.drop("robot") if with_users else pages), found
 
 
 def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> Any:
@@ -104,5 +104,5 @@ def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> A
         joined = pages.left_join(often, pages[column] == often.often)
         few = (joined.fault == KEPT) & joined.often.isnull()
         fault = few.ifelse(reason.code, joined.fault).cast("int16")
-        pages = engine.keep(f"pages_by_{column}", joined.mutate(fault=fault).drop("often"))
+        pages = engine.keep(joined.mutate(fault=fault).drop("often"))
     return pages

@@ -83,7 +83,7 @@ def survey(
     features = feature_columns(engine, table, columns.features, what=what, categories=categories)
     if not opened.cheap:
         used = dict.fromkeys([*columns.used(), *columns.features])
-        table = engine.keep("log", table.select(*used))
+        table = engine.keep(table.select(*used))
     _check_ids(engine, table, columns, what)
     _check_signals(engine, table, columns, what)
     kinds = Kinds(
@@ -94,7 +94,7 @@ def survey(
     )
     rows = rows_of(engine, table, layout, kinds)
     # Pages without an id are numbered, and only once in the same way.
-    rows = engine.keep("log_rows", rows) if layout.pages else engine.named_view("log_rows", rows)
+    rows = engine.keep(rows) if layout.pages else engine.named_view(rows)
     return Surveyed(table, layout, rows, kinds, _hints(engine, opened.table, columns), opened)
 
 

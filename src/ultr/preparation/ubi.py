@@ -151,7 +151,7 @@ def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str 
     # Without times it is not known which page came first.
     given = first.before if offset else (size.sum().over(part) - size if timed else ibis.literal(0))
     first = first.mutate(before=given.fill_null(0).cast("int64"), part=ibis.row_number().over(part))
-    first = engine.keep(engine.fresh("responses"), first)
+    first = engine.keep(first)
     return first, engine.count(queries) - engine.count(first)
 
 
@@ -217,7 +217,7 @@ def _evidence(engine: Engine, shown: Any, events: Any, actions: Sequence[str]) -
     ).distinct()
     joined = shown.join(ordinals.filter(ordinals.ordinal.notnull()), ["impression", "document"])
     beyond = joined.select("impression", "part", beyond=joined.ordinal - joined.place - joined.before)
-    return engine.keep(engine.fresh("ordinals"), beyond)
+    return engine.keep(beyond)
 
 
 def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) -> tuple[Any, dict[str, Any]]:
@@ -239,7 +239,7 @@ def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) ->
     same = (pages.low == pages.high) & (pages.low > start)
     shift = ibis.ifelse(same, pages.low - start, 0) if not given else ibis.literal(0)
     pages = pages.mutate(shift=shift.cast("int64"))
-    pages = engine.keep(engine.fresh("shifts"), pages)
+    pages = engine.keep(pages)
     counts = engine.row(
         pages.aggregate(
             moved=(pages.shift > 0).sum(),
