@@ -211,7 +211,7 @@ def _placed(events: Any, pages: Any, *, window: int) -> Any:
     both = both.filter(both.order == 1)
     known = reduce(and_, (both[name].notnull() for name in keys))
     near = known & (both.at - both.page <= window)
-    return both.mutate(at=ibis.ifelse(near, both.page, ibis.null("int64"))).drop("page", "order")
+    return both.mutate(at=near.ifelse(both.page, None)).drop("page", "order")
 
 
 def _totals(engine: Engine, table: Any, signals: Mapping[str, Any]) -> dict[str, int]:

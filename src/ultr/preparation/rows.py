@@ -224,7 +224,7 @@ def _placements(cells: Any, columns: Columns) -> tuple[dict[str, Any], Any]:
         wrong = wrong | (~values.absent(cells.propensity) & placed["p0"].isnull())
     if columns.base_position is not None:
         base = values.position(cells.base, columns.first_position)
-        placed["p1"] = ibis.ifelse(base.between(1, MOST_POSITIONS), base, ibis.null("int64"))
+        placed["p1"] = base.between(1, MOST_POSITIONS).ifelse(base, None)
         wrong = wrong | (~values.absent(cells.base) & placed["p1"].isnull())
     return placed, wrong
 

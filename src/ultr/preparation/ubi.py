@@ -237,7 +237,7 @@ def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) ->
     start = 0 if zero > one else 1
     pages = evidence.group_by("impression", "part").agg(low=evidence.beyond.min(), high=evidence.beyond.max())
     same = (pages.low == pages.high) & (pages.low > start)
-    shift = ibis.ifelse(same, pages.low - start, 0) if not given else ibis.literal(0)
+    shift = same.ifelse(pages.low - start, 0) if not given else ibis.literal(0)
     pages = pages.mutate(shift=shift.cast("int64"))
     pages = engine.keep(pages)
     counts = engine.row(

@@ -37,7 +37,7 @@ def number(column: Any) -> Any:
         return narrow
     # Engines order NaN after all numbers, so that it is not finite either. Adding 0 makes -0 and 0 the same.
     finite = narrow.abs() <= ibis.literal(_LARGEST, "float32")
-    return ibis.ifelse(finite, narrow + ibis.literal(0, "float32"), ibis.null("float32"))
+    return finite.ifelse(narrow + ibis.literal(0, "float32"), None)
 
 
 def no_number(column: Any) -> Any:
@@ -78,12 +78,12 @@ def count(column: Any, *, null_is_zero: bool = False) -> Any:
         found = column.cast("int64")
     else:
         whole = _whole(column)
-        found = ibis.ifelse(whole >= 0, whole, ibis.null("int64"))
+        found = (whole >= 0).ifelse(whole, None)
     if not (kind.is_boolean() or kind.is_numeric()):
         written = as_text(column).strip().lower()
         found = ibis.cases((written.isin(_YES), 1), (written.isin(_NO), 0), else_=found)
     if null_is_zero:
-        found = ibis.ifelse(absent(column), ibis.literal(0, "int64"), found)
+        found = absent(column).ifelse(0, found)
     return found.cast("int64")
 
 
