@@ -85,9 +85,13 @@ class Engine:
         rows: list[dict[str, Any]] = self.fetch(expression).to_pylist()
         return rows[0]
 
+    def counts(self, expression: Any) -> dict[str, int]:
+        """The only row of a result that has counts and sums alone; a sum of nothing, which is null, is 0."""
+        return {name: int(value or 0) for name, value in self.row(expression).items()}
+
     def count(self, expression: Any) -> int:
         """The number of rows of a result."""
-        return int(self.row(expression.count().name("count").as_table())["count"])
+        return self.counts(expression.count().name("count").as_table())["count"]
 
     def batches(self, expression: Any) -> Iterator[Any]:
         """The result as Arrow record batches, one after the other."""

@@ -215,8 +215,7 @@ def _placed(events: Any, pages: Any, *, window: int) -> Any:
 
 
 def _totals(engine: Engine, table: Any, signals: Mapping[str, Any]) -> dict[str, int]:
-    sums = engine.row(table.aggregate(**{name: table[name].cast("int64").sum() for name in signals}))
-    return {name: int(sums[name] or 0) for name in signals}
+    return engine.counts(table.aggregate(**{name: table[name].cast("int64").sum() for name in signals}))
 
 
 def _with_counts(shown: Any, keys: Mapping[str, Any], counts: Any, signals: Mapping[str, Any]) -> Any:

@@ -78,7 +78,7 @@ def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | 
     # The list of a page has a value for each document.
     given = (column.unnest() if column.type().is_array() else column).name("value").as_table()
     kind = given.value.type()
-    count = int(engine.row(given.aggregate(values=given.value.approx_nunique()))["values"] or 0)
+    count = engine.counts(given.aggregate(values=given.value.approx_nunique()))["values"]
     if count > MOST_NUMBERS and (kind.is_floating() or kind.is_decimal()):
         if known is not None:
             raise DataError(

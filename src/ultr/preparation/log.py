@@ -312,8 +312,8 @@ class _Preparation:
         if not any(each.reason == reasons.NOT_FINITE.text for each in account.reasons) or not features:
             return {}
         counts = {f"n{i}": each.unusable(found.table).cast("int64").sum() for i, each in enumerate(features)}
-        row = self.engine.row(found.table.aggregate(**counts))
-        named = {each.name: int(row[f"n{i}"] or 0) for i, each in enumerate(features)}
+        row = self.engine.counts(found.table.aggregate(**counts))
+        named = {each.name: row[f"n{i}"] for i, each in enumerate(features)}
         return {name: count for name, count in sorted(named.items(), key=lambda item: -item[1]) if count}
 
 
@@ -332,7 +332,7 @@ class RowsRead:
     @classmethod
     def of(cls, engine: Engine, pages: Any) -> RowsRead:
         """The rows of all pages; none at all are a `DataError`."""
-        found = engine.row(
+        found = engine.counts(
             pages.aggregate(
                 rows=pages.rows.sum(),
                 clicks=pages.all_clicks.sum(),
@@ -342,7 +342,7 @@ class RowsRead:
         )
         if not found["rows"]:
             raise DataError(f"{engine.source} has no rows; check the path")
-        return cls(int(found["rows"]), int(found["clicks"]), int(found["several"]), bool(found["nameless"]))
+        return cls(found["rows"], found["clicks"], found["several"], bool(found["nameless"]))
 
 
 @dataclass(frozen=True)

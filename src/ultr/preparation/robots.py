@@ -79,14 +79,8 @@ def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tupl
         pages = pages.left_join(of_users, pages.user == of_users.robot)
     robot = (pages.length >= rules.page_results) & (pages.clicks == pages.length)
     robot = (pages.fault == KEPT) & (robot | pages.robot.notnull() if with_users else robot)
-    counts = engine.row(pages.aggregate(pages=robot.cast("int64").sum(), clicks=pages.clicks.sum(where=robot)))
-    found = Robots(
-        pages=int(counts["pages"] or 0),
-        clicks=int(counts["clicks"] or 0),
-        users=users,
-        dropped=drop,
-        rules=rules.in_words(users=with_users),
-    )
+    counts = engine.counts(pages.aggregate(pages=robot.cast("int64").sum(), clicks=pages.clicks.sum(where=robot)))
+    found = Robots(**counts, users=users, dropped=drop, rules=rules.in_words(users=with_users))
     if not (drop and found.pages):
         return pages.drop("robot") if with_users else pages, found
     pages = pages.mutate(fault=robot.ifelse(ROBOT.code, pages.fault).cast("int16"))

@@ -228,31 +228,24 @@ def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) ->
     facts: dict[str, Any] = {"ordinals": 0, "agreeing": 0, "ordinals_from": None, "moved": 0, "contradicted": 0}
     if evidence is None:
         return at_top, facts
-    found = engine.row(
+    found = engine.counts(
         evidence.aggregate(all=evidence.count(), zero=(evidence.beyond == 0).sum(), one=(evidence.beyond == 1).sum())
     )
-    zero, one = int(found["zero"] or 0), int(found["one"] or 0)
+    zero, one = found["zero"], found["one"]
     if not zero and not one:
-        return at_top, facts | {"ordinals": int(found["all"])}
+        return at_top, facts | {"ordinals": found["all"]}
     start = 0 if zero > one else 1
     pages = evidence.group_by("impression", "part").agg(low=evidence.beyond.min(), high=evidence.beyond.max())
     same = (pages.low == pages.high) & (pages.low > start)
     shift = same.ifelse(pages.low - start, 0) if not given else ibis.literal(0)
-    pages = pages.mutate(shift=shift.cast("int64"))
-    pages = engine.keep(pages)
-    counts = engine.row(
+    pages = engine.keep(pages.mutate(shift=shift.cast("int64")))
+    facts |= {"ordinals": found["all"], "agreeing": one if start else zero, "ordinals_from": start}
+    facts |= engine.counts(
         pages.aggregate(
             moved=(pages.shift > 0).sum(),
-            wrong=((pages["shift"] == 0) & ((pages.low != start) | (pages.high != start))).sum(),
+            contradicted=((pages["shift"] == 0) & ((pages.low != start) | (pages.high != start))).sum(),
         )
     )
-    facts |= {
-        "ordinals": int(found["all"]),
-        "agreeing": one if start else zero,
-        "ordinals_from": start,
-        "moved": int(counts["moved"] or 0),
-        "contradicted": int(counts["wrong"] or 0),
-    }
     moved = shown.left_join(pages.select("impression", "part", "shift"), ["impression", "part"])
     position = moved.before + moved.place + 1 + moved["shift"].fill_null(0)
     return moved.select(*(name for name in at_top.columns if name != "position"), position=position), facts
