@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from ultr import checks
@@ -103,8 +104,6 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
 def _scores(model: Path | None, log: ClickLog) -> Doubles | None:
     if model is None:
         return None
-    import numpy as np
-
     from ultr.methods import load
 
     ranker = load(model)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from ultr import checks
@@ -77,8 +79,6 @@ def explain(
 
 def _chosen(read: TableLists, queries: list[str] | None) -> TableLists:
     """Only the lists of these queries."""
-    import numpy as np
-
     from ultr.data import ragged
 
     if not queries:
@@ -97,8 +97,6 @@ def _chosen(read: TableLists, queries: list[str] | None) -> TableLists:
 def _of_candidates(
     ranker: Ranker | Scorer, read: TableLists, *, top: int | None, show: int, seed: int, as_json: bool
 ) -> None:
-    import numpy as np
-
     judged, seen = read.judged, ranker.training_range
     found = _explanation(ranker, judged, top=top, seed=seed)
     flags: Flags = np.zeros(judged.features.shape, dtype=np.int8)
@@ -169,8 +167,6 @@ def _line(
 
 def _value(value: float, column: int, ranker: Ranker | Scorer) -> str:
     """A value of a feature as people write it."""
-    import math
-
     values = ranker.categories.get(ranker.feature_names[column])
     if math.isnan(value):
         return "(missing)"

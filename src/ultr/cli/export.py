@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, get_type_hints
 
 import typer
 
 from ultr import checks
 from ultr.cli import options, output
+from ultr.data.column_names import listed
 from ultr.errors import OptionError
-from ultr.files import check_new_file, check_new_folder
+from ultr.files import check_new_file, check_new_folder, read_json
 
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
@@ -135,8 +137,6 @@ def _beside(model: Path, ending: str) -> Path:
 
 
 def _feature_map(path: Path | None) -> dict[str, str]:
-    from ultr.files import read_json
-
     names = {} if path is None else read_json(path)
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise OptionError(f'{path} must be a JSON object of names, such as {{"bm25": "title_bm25"}}')
@@ -152,9 +152,6 @@ def _distil(
     settings: list[str] | None,
 ) -> Taught:
     """The forest that a ranker teaches on a log, on judged lists, or on the training lists that it kept."""
-    from dataclasses import fields, replace
-    from typing import get_type_hints
-
     from ultr.data.click_log import ClickLog
     from ultr.exporting import distil
     from ultr.methods.distilled import TREES
@@ -212,9 +209,6 @@ def _export_forest(
     overwrite: bool,
     json: bool,
 ) -> None:
-    from dataclasses import asdict
-
-    from ultr.data.column_names import listed
     from ultr.exporting import export_forest
 
     forest = ranker if taught is None else taught.distillation.ranker
@@ -257,7 +251,6 @@ def _priced(cost: Cost, instead_of: str, *, by_clicks: bool) -> str:
 
 
 def _print(written: Export, file: Path, where: str, *, by_clicks: bool, trees: bool) -> None:
-    from ultr.data.column_names import listed
     from ultr.relevance.preprocessing import FEWEST_TO_INDICATE
     from ultr.scoring import FORMS
 

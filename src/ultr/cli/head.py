@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from ultr.cli import options, output
 from ultr.errors import OptionError
+from ultr.files import check_new_file
 
 
 def head(
@@ -34,12 +36,9 @@ def head(
 
     Example: `ultr head model --log log --out head.parquet`
     """
-    import numpy as np
-
     from ultr.data.click_log import ClickLog
     from ultr.data.log_folder import read_document_ids
     from ultr.evaluation.head_queries import HeadQueries
-    from ultr.files import check_new_file
     from ultr.methods import load
     from ultr.train.bounded import LOGGED
     from ultr.train.value import VALUE

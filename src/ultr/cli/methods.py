@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from inspect import getdoc
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,8 +65,6 @@ def _row(kind: type[Estimator]) -> dict[str, str]:
 
 
 def _whole(kind: type[Estimator]) -> dict[str, Any]:
-    from inspect import getdoc
-
     from ultr.methods import description
 
     own = [asdict(option) for option in description.options(kind)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from ultr import checks
 from ultr.cli import output
@@ -238,8 +239,6 @@ def parse_signals(texts: Sequence[str] | None) -> dict[str, tuple[float, ...]]:
 
 def parse_value(name: str, text: str, kind: Any) -> Any:
     """A text as a value of the type that an option has."""
-    from pydantic import TypeAdapter, ValidationError
-
     # An optional tuple is a union, in which the tuple is one of the arguments.
     several = any(get_origin(part) is tuple for part in (kind, *get_args(kind)))
     value: Any = [part for part in text.split(",") if part] if several else text

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from ultr import files
@@ -152,8 +153,6 @@ def _cell_width(text: str) -> int:
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
     """Print what a click log holds: totals and the click rate of each position."""
-    import numpy as np
-
     seen = log.position.values.max(initial=-1) + 1
     shown, clicked = (values[:seen] for values in log.totals(log.position))
     rates = ratio(clicked, shown)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from ultr.cli import options, output
 from ultr.errors import OptionError
+from ultr.files import new_file
 
 if TYPE_CHECKING:
     from ultr.arrays import Doubles, Floats, Strings
@@ -39,13 +42,8 @@ def rank(
 
     Example: `ultr rank model candidates.csv`
     """
-    import json as json_module
-
-    import numpy as np
-
     from ultr.data.ragged import list_numbers
     from ultr.datasets.table_file import TableColumns
-    from ultr.files import new_file
 
     if out is not None and out.exists() and not overwrite:
         raise OptionError(f"{out} exists; give another --out or --overwrite")
@@ -90,8 +88,6 @@ def rank(
 
 def _with_head(head: Path, scores: Floats | Doubles, judged: JudgedLists, documents: Strings | None) -> Doubles:
     """The scores with what a table knows of the candidates."""
-    import numpy as np
-
     from ultr.evaluation.head_queries import HeadQueries
 
     if documents is None:

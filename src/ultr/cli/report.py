@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,8 +92,6 @@ def _inputs(
     titles: Path | None,
 ) -> tuple[ReportInputs, Model | None]:
     """All that the report is made of, and the model that the subject is compared with, if there is one."""
-    from dataclasses import replace
-
     from ultr.data.log_folder import read_document_ids
     from ultr.datasets.titles import read_titles
     from ultr.reporting import Model, ReportInputs, models_of
@@ -134,8 +133,6 @@ def _inputs(
 
 def _named(models: list[Model]) -> list[Model]:
     """The models, by their paths where two folders have one name."""
-    from dataclasses import replace
-
     names = [model.name for model in models]
     named = [replace(model, name=str(model.folder)) if names.count(model.name) > 1 else model for model in models]
     if len({model.name for model in named}) < len(named):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,8 +94,6 @@ def serve(
 
     Example: `ultr serve model.onnx`
     """
-    import os
-
     from ultr.serving.exploration import parse_exploration
     from ultr.serving.limits import RequestLimits
     from ultr.serving.server import serve as run

@@ -10,6 +10,7 @@ import typer
 
 from ultr import checks
 from ultr.cli import options, output
+from ultr.files import check_new_folder
 
 
 def simulate(
@@ -52,7 +53,6 @@ def simulate(
     Example: `ultr simulate --data mq2007=data/mq2007 --clicks trust --out log`
     """
     from ultr.clicks.registry import CLICK_MODELS, click_model
-    from ultr.files import check_new_folder
     from ultr.simulation.causes import CAUSES
     from ultr.simulation.log import simulate as simulate_log
 

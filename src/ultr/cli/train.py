@@ -11,6 +11,7 @@ import typer
 
 from ultr.cli import options, output
 from ultr.errors import OptionError
+from ultr.files import check_new_folder
 
 if TYPE_CHECKING:
     from ultr.data.click_log import ClickLog
@@ -112,7 +113,6 @@ def train(
     Example: `ultr train --log log --out model`, or a method of your choice: `ultr train dla --log log --out model`
     """
     from ultr.data.judged import JudgedLists
-    from ultr.files import check_new_folder
     from ultr.methods import flat_options, load
     from ultr.methods import method as method_of
     from ultr.methods.auto import Auto

@@ -11,6 +11,8 @@ import typer
 
 from ultr.cli import options, output
 from ultr.errors import OptionError
+from ultr.files import check_new_folder
+from ultr.locks import alone
 
 if TYPE_CHECKING:
     from ultr.tuning.search_folder import TriedSettings
@@ -46,8 +48,6 @@ def tune(
     Example: `ultr tune dla --log log --trials 30 --minutes 20 --out model`
     """
     from ultr.data.click_log import ClickLog
-    from ultr.files import check_new_folder
-    from ultr.locks import alone
     from ultr.methods import flat_options
     from ultr.methods import method as method_of
     from ultr.methods.origin import Origin, seen_from

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ultr.cli import options, output
+from ultr.data.column_names import listed
 from ultr.errors import OptionError
 
 if TYPE_CHECKING:
@@ -121,8 +122,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _print(entry: LedgerEntry, run: Path, *, dry_run: bool) -> None:
-    from ultr.data.column_names import listed
-
     data, found, training = entry.data, entry.judgement, entry.training
     if data:
         counts = data["log"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -70,8 +71,6 @@ class SearchFolder:
 
     def remove(self) -> None:
         """Remove the files of the search, and nothing else."""
-        from shutil import rmtree
-
         for name in (FIRST, BEST):
             rmtree(self.path / name, ignore_errors=True)
         (self.path / TRIALS).unlink(missing_ok=True)
