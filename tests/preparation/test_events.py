@@ -34,7 +34,7 @@ SHOWN = [
 ]
 
 
-def joined(engine: Engine, pages: list[Row], events: list[Row], **options: Any) -> tuple[Joined, list[Row]]:
+def joined(engine: Engine, pages: list[Row], events: list[Row], /, **options: Any) -> tuple[Joined, list[Row]]:
     names = list(dict.fromkeys(name for event in events for name in event))
     table = pyarrow.table({name: [event.get(name) for event in events] for name in names})
     result = join(engine, open_table(engine, pyarrow.Table.from_pylist(pages)), EventsSpec(source=table, **options))
@@ -121,6 +121,27 @@ MOMENTS = {
     "text": lambda second: f"2024-01-31T23:{second - 1_706_743_800 + 30:02}:00.250Z",
     "other zone": lambda second: f"2024-02-01 01:{second - 1_706_743_800 + 30:02}:00.25+02:00",
 }
+
+
+def test_an_event_that_fits_several_pages_counts_for_one_of_them(engine: Engine) -> None:
+    """Pages 2 and 3 show x for the same query in the same minute, page 3 twice over."""
+    pages = [
+        *({"page": page, "query": "a", "sku": sku, "at": at} for page, at in ((1, 60), (2, 120)) for sku in "xy"),
+        *[{"page": 3, "query": "a", "sku": "x", "at": 120}] * 2,
+        {"page": 4, "query": "b", "sku": "x", "at": 120},
+    ]
+    events = [{"query": "a", "sku": "y", "at": 60, "n": n} for n in range(38)]
+    events += [{"query": "a", "sku": "x", "at": 120, "n": 38}, {"query": "b", "sku": "x", "at": 120, "n": 39}]
+    options: dict[str, Any] = {"keys": ("query",), "document": "sku", "time": "at", "pages": ("page",)}
+    result, rows = joined(engine, pages, events, **options)
+    counts = Counter((row["page"], row["sku"], row["click"]) for row in rows)
+    expected = [(1, "x", 0), (1, "y", 38), (2, "x", 1), (2, "y", 0), (3, "x", 0), (3, "x", 0), (4, "x", 1)]
+    assert counts == Counter(expected)
+    assert result.shared == 1
+    assert result.events == {"click": 40}
+    # Where they are more than one in twenty, times are too coarse.
+    with pytest.raises(DataError, match=r"2 of the 39 events of .* fit several pages at once, which agree in query"):
+        joined(engine, pages, [*events[2:], {"query": "a", "sku": "x", "at": 121, "n": 50}], **options)
 
 
 def test_times_of_any_unit_are_compared(engine: Engine) -> None:

@@ -18,6 +18,8 @@ from ultr.preparation.values import text
 CLICK = "click"
 WINDOW = 1800.0
 """Seconds between a page and an event that may belong to it."""
+MOST_SHARED = 0.05
+"""Share of the events that may fit several pages at once; with more, times are too coarse to join by."""
 _MOST_ACTIONS = 1_000
 _PLACE, _OWN, _OTHER = "place of ultr", "own ", "other "
 """Names that no table has."""
@@ -36,6 +38,8 @@ class EventsSpec:
     """Columns that name the page; without them, an event belongs to the last page before it."""
     keys: tuple[str, ...] = ()
     """Columns that such a page shares with its events beside the document: query, user, session."""
+    pages: tuple[str, ...] = ()
+    """Columns of the shown rows that tell pages apart, where events do not name the page."""
     time: str | None = None
     """Time of the event, and of the page."""
     window: float = WINDOW
@@ -78,6 +82,8 @@ class Joined:
     """Those of them that belong to no shown row."""
     duplicates: int
     """Further copies of events."""
+    shared: int
+    """Events that fit several pages of one time; each counts for one of them."""
     ignored: dict[str, int]
     """Actions that no signal counts, most frequent first, with their events."""
 
@@ -85,7 +91,7 @@ class Joined:
 def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
     """Count the events of each shown row.
 
-    Rows that agree in the columns of the join have the same events, so that copies of a row stay copies.
+    Rows of one page that agree in the columns of the join have the same events, so that copies of a row stay copies.
     """
     import ibis
 
@@ -112,7 +118,15 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
     if unmatched == totals:
         by = ", ".join([*(spec.impression or (*spec.keys, str(spec.time))), spec.document])
         raise DataError(f"none of the {sum(totals.values()):,} events of {what} fits a shown row by {by}; check these")
-    return Joined(_with_counts(shown, keys, counts, signals), tuple(signals), totals, unmatched, duplicates, ignored)
+    shared = _shared(engine, shown, keys, counts, spec) if spec.pages else 0
+    if shared > MOST_SHARED * sum(totals.values()):
+        raise DataError(
+            f"{shared:,} of the {sum(totals.values()):,} events of {what} fit several pages at once, which agree in "
+            f"{', '.join([*spec.keys, str(spec.time), spec.document])}; give finer times, a --user, or events that "
+            "name the page"
+        )
+    table = _with_counts(shown, keys, counts, signals, spec.pages)
+    return Joined(table, tuple(signals), totals, unmatched, duplicates, shared, ignored)
 
 
 def in_words(actions: Mapping[str, int], *, most: int = 20) -> str:
@@ -218,10 +232,28 @@ def _totals(engine: Engine, table: Any, signals: Mapping[str, Any]) -> dict[str,
     return engine.counts(table.aggregate(**{name: table[name].cast("int64").sum() for name in signals}))
 
 
-def _with_counts(shown: Any, keys: Mapping[str, Any], counts: Any, signals: Mapping[str, Any]) -> Any:
-    with_keys = shown.mutate(**{f"{_OWN}{name}": key for name, key in keys.items()})
+def _shared(engine: Engine, shown: Any, keys: Mapping[str, Any], counts: Any, spec: EventsSpec) -> int:
+    """The number of events that fit several pages."""
+    names = [f"page_{i}" for i in range(len(spec.pages))]
+    own = shown.select(**keys, **{name: text(shown[page]) for name, page in zip(names, spec.pages, strict=True)})
+    own = own.distinct()
+    often = own.group_by(list(keys)).agg(pages=own.count())
+    return sum(_totals(engine, counts.semi_join(often.filter(often.pages > 1), list(keys)), spec.counted()).values())
+
+
+def _with_counts(
+    shown: Any, keys: Mapping[str, Any], counts: Any, signals: Mapping[str, Any], pages: tuple[str, ...]
+) -> Any:
+    """The shown rows with their counts; of several pages that agree in the keys, the first has them."""
+    import ibis
+
+    order = ibis.window(group_by=list(keys.values()), order_by=[text(shown[page]) for page in pages])
+    place = ibis.dense_rank().over(order) if pages else ibis.literal(0)
+    with_keys = shown.mutate(**{f"{_OWN}{name}": key for name, key in keys.items()}, **{_PLACE: place})
     counts = counts.rename(**{f"{_OTHER}{name}": name for name in (*keys, *signals)})
     joined = with_keys.left_join(counts, [with_keys[f"{_OWN}{name}"] == counts[f"{_OTHER}{name}"] for name in keys])
+    first = joined[_PLACE] == 0
     return joined.select(
-        *shown.columns, **{name: joined[f"{_OTHER}{name}"].fill_null(0).cast("int64") for name in signals}
+        *shown.columns,
+        **{name: first.ifelse(joined[f"{_OTHER}{name}"].fill_null(0), 0).cast("int64") for name in signals},
     )

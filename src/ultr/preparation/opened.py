@@ -73,6 +73,7 @@ def _spec(engine: Engine, table: Any, options: Options, name: str) -> EventsSpec
         in_events[document] = near
     shown = {there: here for here, there in in_events.items()}
     keys: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
     if not all(in_events[each] in events.columns for each in impression) or not impression:
         named = [options.user, options.query or guess("query", table.columns)]
         keys = tuple(called.get(each, each) for each in named if each and called.get(each, each) in events.columns)
@@ -82,13 +83,14 @@ def _spec(engine: Engine, table: Any, options: Options, name: str) -> EventsSpec
                 f"columns with --impression, or --user and --time; they have: {listed(events.columns)}"
             )
         shown |= {called.get(each, each): each for each in (*filter(None, named), options.time)}
-        impression = ()
+        impression, pages = (), tuple(each for each in impression if each in table.columns)
     return EventsSpec(
         source=events,
         name=name_of(options.clicks_from),
         document=in_events[document],
         impression=tuple(in_events[each] for each in impression),
         keys=keys,
+        pages=pages,
         time=None if impression else called.get(str(options.time), options.time),
         window=options.window,
         action=options.action,
@@ -107,6 +109,9 @@ def _actions(options: Options) -> dict[str, tuple[str, ...]] | None:
 
 
 def _notes(joined: Joined) -> Iterator[str]:
+    if joined.shared:
+        fit = counted(joined.shared, "event fits", "events fit")
+        yield f"{fit} several pages of the same time and {'counts' if joined.shared == 1 else 'count'} for one of them"
     if joined.duplicates:
         were = counted(joined.duplicates, "event was", "events were")
         yield f"{were} there already and {'counts' if joined.duplicates == 1 else 'count'} once"
