@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ultr.bias import RankTest, ScalarTest
+from ultr.bias import RankTest, ScalarTest, rank_test
 from ultr.bias.dispersion import Dispersion
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis import Verdict, bias_dimension
@@ -137,6 +137,17 @@ def test_tables_are_folded_and_have_what_the_test_rests_on() -> None:
     assert singular == "Singular values of the click rates: 1.000, 0.400, 0.200"
     groups = drawn["click rates by relevance group and position"].description
     assert groups == "Click rates by relevance group and position, from 0.000 to 0.500"
+
+
+def test_rates_are_called_by_their_positions_where_some_are_left_out() -> None:
+    counts = np.array([[40, 0, 20, 10], [20, 0, 10, 5]])
+    test = rank_test(counts, np.where(counts, 100, 0), samples=9)
+    assert test.positions == (1, 3, 4)
+    section = BiasDimension(ScalarTest(test, "labels", 1, 1, 1, None, None, ())).section()
+    assert section.tables[1].rows[0] == {"group": "1", "1": "0.400", "3": "0.200", "4": "0.100"}
+    assert section.numbers["positions"] == [1, 3, 4]
+    (drawn,) = section.drawings()["click rates by relevance group and position"].figure.axes
+    assert [label.get_text() for label in drawn.get_xticklabels()] == ["1", "3", "4"]
 
 
 def test_the_dispersion_is_named_if_it_was_measured() -> None:

@@ -156,8 +156,8 @@ def test_the_five_queries_that_lose_most_are_shown_and_all_are_counted() -> None
 def test_what_changes_is_said_with_the_number_of_queries() -> None:
     moved = [_moved("a", [1, 0, 2, 3], 30), _moved("b", [0, 1, 3, 2], 60), _moved("c", [0, 1, 2, 3], 10)]
     assert decision(_inputs(LEAD, moved=moved)).parts[0].answer == (
-        "On 30% of pages another result stands first, and on 60% the first three are not the same three. (3 queries, "
-        "each with the list that was shown most for it.)"
+        "On 30% of pages another result stands first, and on 60% the first three are not the same three. (3 queries "
+        "with several results, each with the list that was shown most for it.)"
     )
     none = decision(_inputs(LEAD, moved=[]))
     assert (none.numbers["another_first"], none.parts[0].answer[:8]) == (0.0, "Nothing:")
@@ -210,8 +210,8 @@ def test_heads_say_how_often_their_list_was_shown_and_how_documents_are_called()
     assert found is not None
     assert [table.title for table in found.tables] == ["query hats: 2,500 impressions, 1,000 of them with this list"]
     assert found.answer == (
-        "Each with the list that was shown most for it. The share is how often a result was clicked there. This log "
-        "has no ids of documents; they go by their rows in it."
+        "Those with several results, each with the list that was shown most for it. The share is how often a result "
+        "was clicked there. This log has no ids of documents; they go by their rows in it."
     )
     assert list(found.tables[0].rows[0]) == ["place", "today", "clicks", "by new", "move"]
     assert found.numbers == [{"query": "hats", "impressions": 2_500, "distance": 2}]

@@ -61,6 +61,7 @@ def _inputs(
     shift: ExposureShift = SHIFT,
     new: tuple[float, ...] = (9.0, 25.0, 9.0),
     rejected: bool | None = False,
+    p_value: float | None = None,
     **change: Any,
 ) -> Any:
     """What a report is made of, as far as the first screen looks at it."""
@@ -70,7 +71,7 @@ def _inputs(
         unseen=SimpleNamespace(log=LOG, name="the whole log", remarks=["Note: one."]),
         values={"new": _value(list(new)), AS_SHOWN: _value([10.0, 20.0, 10.0])},
         names=("old", "new"),
-        assumption=SimpleNamespace(rejected=rejected),
+        assumption=SimpleNamespace(rejected=rejected, p_value=p_value),
         value_of="",
     )
     given: dict[str, Any] = {
@@ -121,13 +122,22 @@ def test_the_decision_is_that_of_the_comparison_with_the_lists_as_shown(
 
 
 @pytest.mark.parametrize(
-    ("rejected", "said"),
-    [(True, "trust the direction more than the size"), (None, "could not be tested"), (False, None)],
+    ("rejected", "p_value", "said"),
+    [
+        (True, 0.01, "trust the direction more than the size"),
+        (None, None, "could not be tested"),
+        (None, 0.7, "the log is too small to say so for certain"),
+        (False, 0.7, None),
+    ],
 )
-def test_what_the_test_of_the_log_means_for_the_estimate(rejected: bool | None, said: str | None) -> None:  # noqa: FBT001
-    text = decision(_inputs(Interval(0.02, 0.01, 0.04), rejected=rejected)).parts[1].answer
-    for each in ("trust the direction more than the size", "could not be tested"):
-        assert (each in text) is (each == said)
+def test_what_the_test_of_the_log_means_for_the_estimate(
+    rejected: bool | None,  # noqa: FBT001
+    p_value: float | None,
+    said: str | None,
+) -> None:
+    text = decision(_inputs(Interval(0.02, 0.01, 0.04), rejected=rejected, p_value=p_value)).parts[1].answer
+    for each in ("trust the direction more", "could not be tested", "too small to say so for certain"):
+        assert (each in text) is (said is not None and each in said)
 
 
 @pytest.mark.parametrize(("growth", "fall", "limited"), [(9.99, 9.99, False), (10.0, 1.0, True), (1.0, 10.0, True)])
@@ -188,7 +198,7 @@ def test_shares_of_pages_with_another_first_and_other_first_three(
 
 
 def test_pages_are_counted_and_not_queries() -> None:
-    moved = [_moved("head", [1, 0], impressions=90), _moved("tail", [0, 1], impressions=10)]
+    moved = [_moved("head", [1, 0], impressions=2, pages=90), _moved("tail", [0, 1], impressions=10)]
     assert decision(_inputs(Interval(0.02, 0.01, 0.04), moved=moved)).numbers["another_first"] == 0.9
 
 

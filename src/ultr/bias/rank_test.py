@@ -45,6 +45,8 @@ class RankTest:
     Everything is as in these counts (impressions, dispersion, the relevance of each group), but clicks follow the
     published trust bias, see `ultr.clicks.trust_bias`. A rank that is not rejected says little if this is low.
     """
+    positions: tuple[int, ...] = ()
+    """The positions of the rates, from 1; empty = all from the first."""
 
     @property
     def scalar(self) -> bool:
@@ -197,6 +199,7 @@ class _Climb:
             dimension=len(fits),
             level=level,
             power=found,
+            positions=tuple(int(position) + 1 for position in self.positions),
         )
 
     def _one_more_and_by_chance(self, fit: Factorization) -> tuple[Factorization, Doubles]:

@@ -116,7 +116,7 @@ class BiasDimension:
             if test is None
             else {
                 "click rates by relevance group and position": partial(
-                    figures.rate_map, test.rates, ylabel="relevance group"
+                    figures.rate_map, test.rates, ylabel="relevance group", positions=test.positions
                 ),
                 "singular values over the first": partial(
                     figures.singular_values, test.singular_values / test.singular_values[0]
@@ -144,6 +144,7 @@ class BiasDimension:
                 "rank": test.dimension,
                 "power": test.power,
                 "rates": test.rates.tolist(),
+                "positions": list(test.positions),
                 "singular_values": test.singular_values.tolist(),
             }
         return numbers
@@ -167,6 +168,6 @@ class BiasDimension:
 
 def _rates(test: RankTest) -> Table:
     cells = {str(group): [f"{rate:.3f}" for rate in rates] for group, rates in enumerate(test.rates, start=1)}
-    places = [str(place) for place in range(1, test.rates.shape[1] + 1)]
+    places = [str(place) for place in test.positions or range(1, test.rates.shape[1] + 1)]
     title = "click rates by relevance group and position, of documents with a click"
     return Table.of_cells(title, "group", cells, places, folded=True)

@@ -137,8 +137,13 @@ def links(names: Sequence[str], strength: Doubles, *, parts: int, title: str = "
     )
 
 
-def rate_map(rates: Doubles, *, ylabel: str, rows: Sequence[object] | None = None) -> Drawing:
-    """Click rates [groups, positions] as a heat map with the numbers in it, or with a scale where they are many."""
+def rate_map(
+    rates: Doubles, *, ylabel: str, rows: Sequence[object] | None = None, positions: Sequence[int] = ()
+) -> Drawing:
+    """Click rates [groups, positions] as a heat map with the numbers in it, or with a scale where they are many.
+
+    `positions` are those of the rates, by default all from the first.
+    """
     from matplotlib import colormaps
 
     shades, top = colormaps["Blues"], float(rates.max()) or 1.0
@@ -154,7 +159,8 @@ def rate_map(rates: Doubles, *, ylabel: str, rows: Sequence[object] | None = Non
     else:
         figure.colorbar(image, ax=axes)
     places = np.arange(0, rates.shape[1], 1 if rates.shape[1] <= 20 else 5)
-    axes.set_xticks(places, [str(place + 1) for place in places], fontsize=8 if len(places) > MOST_NUMBERS else 10)
+    called = positions or range(1, rates.shape[1] + 1)
+    axes.set_xticks(places, [str(called[place]) for place in places], fontsize=8 if len(places) > MOST_NUMBERS else 10)
     axes.set_yticks(range(len(rates)), [str(number) for number in rows or range(1, len(rates) + 1)])
     return Drawing(figure, f"Click rates by {ylabel} and position, from {rates.min():.3f} to {rates.max():.3f}")
 

@@ -120,7 +120,8 @@ def heads(inputs: ReportInputs) -> Section | None:
     sides = ("today", f"by {inputs.subject.name}")
     return Section(
         "What do the most frequent queries look like, today and then?",
-        "Each with the list that was shown most for it. The share is how often a result was clicked there."
+        "Those with several results, each with the list that was shown most for it. The share is how often a result "
+        "was clicked there."
         + (
             "" if inputs.document_ids is not None else " This log has no ids of documents; they go by their rows in it."
         ),
@@ -226,17 +227,15 @@ def _changes(moved: Sequence[Moved]) -> str:
         return "Nothing: the order is the same for every query that was looked at."
     return (
         f"On {_share(moved, 1):.0%} of pages another result stands first, and on {_share(moved, 3):.0%} the first "
-        f"three are not the same three. ({counted(len(moved), 'query', 'queries')}, each with the list that was shown "
-        "most for it.)"
+        f"three are not the same three. ({counted(len(moved), 'query', 'queries')} with several results, each with the "
+        "list that was shown most for it.)"
     )
 
 
 def _share(moved: Sequence[Moved], top: int) -> float:
-    """Share of pages whose first places hold other documents."""
-    pages = sum(each.impressions for each in moved)
-    other = sum(
-        each.impressions for each in moved if set(each.order[:top].tolist()) != set(range(len(each.order[:top])))
-    )
+    """Share of pages whose first places hold other documents, each query counted by all of its pages."""
+    pages = sum(each.pages for each in moved)
+    other = sum(each.pages for each in moved if set(each.order[:top].tolist()) != set(range(len(each.order[:top]))))
     return other / max(pages, 1)
 
 
@@ -262,7 +261,11 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
             "trust the direction more than the size."
         )
     elif found.assumption.rejected is None:
-        said.append("Whether one number for each place describes these users could not be tested.")
+        said.append(
+            "Whether one number for each place describes these users could not be tested."
+            if found.assumption.p_value is None
+            else "Nothing speaks against one number for each place, but the log is too small to say so for certain."
+        )
     asked = "How many more clicks"
     if gain.value_of:
         asked = "How much more value"
