@@ -102,6 +102,42 @@ def test_spark_gives_the_same_rows_as_duckdb(tmp_path: Path) -> None:
 
 @needs_spark
 @pytest.mark.filterwarnings("ignore")
+def test_spark_reads_numbers_as_days_and_documents_that_stand_twice_on_a_page_as_duckdb_does(tmp_path: Path) -> None:
+    rows = [
+        {
+            "page": page,
+            "q": "ab"[page % 2],
+            "doc": doc,
+            "position": place,
+            "click": place % 2,
+            "at": 1_709_251_198 + page,
+        }
+        for page in range(4)
+        for place, doc in enumerate("xyx" if page == 1 else "xy", start=1)
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "log.parquet")
+    one, other = (
+        prepare(
+            tmp_path / "log.parquet",
+            tmp_path / engine,
+            engine=engine,
+            memory="1GB",
+            impression=["page"],
+            query="q",
+            document="doc",
+            time="at",
+            periods="day",
+            rare=0,
+        )
+        for engine in ("duckdb", "spark")
+    )
+    assert one.log.period_names == ("2024-02-29", "2024-03-01")
+    assert one.log.fingerprint() == other.log.fingerprint()
+    assert one.summary.as_json() | {"engine": "spark"} == other.summary.as_json()
+
+
+@needs_spark
+@pytest.mark.filterwarnings("ignore")
 def test_spark_reads_pages_with_lists_as_duckdb_does(tmp_path: Path) -> None:
     table = pyarrow.table(
         {

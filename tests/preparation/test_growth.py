@@ -125,6 +125,17 @@ def test_what_would_make_another_log_is_refused(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "log" / "summary.json").read_text())["periods"] == ["2024-03-01"]
 
 
+@pytest.mark.parametrize("unit", [1, 1_000, 10**6])
+@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.float64(), pyarrow.string()])
+def test_numbers_since_1970_have_days(unit: int, kind: pyarrow.DataType, tmp_path: Path) -> None:
+    """One second before midnight, and at midnight, in any unit."""
+    midnight, days = 1_709_251_200, [day(1), day(2)]
+    times = [unit * (midnight - 1)] * len(days[0]) + [unit * midnight] * len(days[1])
+    table = pyarrow.concat_tables(days).set_column(6, "day", pyarrow.array(times).cast(kind))
+    prepare(table, tmp_path / "log", **OPTIONS)
+    assert ClickLog.load(tmp_path / "log").period_names == ("2024-02-29", "2024-03-01")
+
+
 def test_numbers_have_no_days(tmp_path: Path) -> None:
     table = day(1).set_column(6, "day", pyarrow.array(range(len(day(1)))))
     with pytest.raises(DataError, match="are numbers, which have no days"):

@@ -158,7 +158,7 @@ def rate_map(
             label.set_gid(f"cell-{group}-{position}")
     else:
         figure.colorbar(image, ax=axes)
-    places = np.arange(0, rates.shape[1], 1 if rates.shape[1] <= 20 else 5)
+    places = range(0, rates.shape[1], 1 if rates.shape[1] <= 20 else 5)
     called = positions or range(1, rates.shape[1] + 1)
     axes.set_xticks(places, [str(called[place]) for place in places], fontsize=8 if len(places) > MOST_NUMBERS else 10)
     axes.set_yticks(range(len(rates)), [str(number) for number in rows or range(1, len(rates) + 1)])

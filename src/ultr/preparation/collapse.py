@@ -131,7 +131,9 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
     lists = engine.count(first.lists)
 
     def both(one: Any, other: Any) -> Any:
-        return one.anti_join(twice, "list").union(other.mutate(list=other.list + lists).select(*one.columns))
+        # Engines number lists in integers of different sizes.
+        moved = other.mutate(list=(other.list + lists).cast(one.list.type()))
+        return one.anti_join(twice, "list").union(moved.select(*one.columns))
 
     return Collapsed(
         first.pages,

@@ -83,7 +83,8 @@ def _spec(engine: Engine, table: Any, options: Options, name: str) -> EventsSpec
                 f"columns with --impression, or --user and --time; they have: {listed(events.columns)}"
             )
         shown |= {called.get(each, each): each for each in (*filter(None, named), options.time)}
-        impression, pages = (), tuple(each for each in impression if each in table.columns)
+        pages = tuple(each for each in impression if each in table.columns)
+        impression = ()
     return EventsSpec(
         source=events,
         name=name_of(options.clicks_from),

@@ -90,7 +90,9 @@ def survey(
         factors=factor_columns(engine, table, columns.factors, known=edges),
         features=features,
         null_is_no_click=_null_is_no_click(engine, table, layout),
-        time=None if columns.time is None else time_of(engine, table, columns.time, what=what),
+        time=None
+        if columns.time is None
+        else time_of(engine, table, columns.time, what=what, with_days=options.by_day),
     )
     rows = rows_of(engine, table, layout, kinds)
     # Pages without an id are numbered, and only once in the same way.

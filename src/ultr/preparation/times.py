@@ -17,14 +17,28 @@ _ISO = (
 """The one way of writing a moment that every engine reads alike."""
 _NO_TIMES = "column {name} of {what} holds no times; give a column of timestamps, of dates as 2024-01-31, or of numbers"
 _SAMPLE = 1_000
+_LEAST_SECONDS = 10**8
+"""Numbers below these seconds since 1970, in March 1973, are no times but a count of something else."""
 _MIDNIGHT = " 00:00:00"
 
 
-def time_of(engine: Engine, table: Any, name: str, *, what: str) -> Any:
+def time_of(engine: Engine, table: Any, name: str, *, what: str, with_days: bool = False) -> Any:
     """A column of times as numbers, dates or moments, in UTC where no zone is given; null where there is no time.
 
-    Text is read as numbers or as ISO 8601, whichever its first values are.
+    Text is read as numbers or as ISO 8601, whichever its first values are. `with_days` are wanted, numbers are moments
+    if the last of them lies after 1973 as a time since 1970; see `microseconds`.
     """
+    time = _time_of(engine, table, name, what=what)
+    if with_days and time.type().is_numeric():
+        import ibis
+
+        seconds = (microseconds(engine, table, name, what=what) // 10**6).cast("int64")
+        if (engine.row(table.aggregate(last=seconds.max()))["last"] or 0) >= _LEAST_SECONDS:
+            return ibis.literal("1970-01-01 00:00:00").cast("timestamp") + seconds.as_interval("s")
+    return time
+
+
+def _time_of(engine: Engine, table: Any, name: str, *, what: str) -> Any:
     column = table[name]
     kind = column.type()
     if kind.is_signed_integer() or kind.is_date() or kind.is_timestamp():
