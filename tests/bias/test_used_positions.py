@@ -57,6 +57,12 @@ def test_the_doctor_compares_with_the_first_position_that_is_used() -> None:
     assert "as often as position 2 (95 % interval" in answer
 
 
+def test_the_table_of_the_doctor_leaves_it_out() -> None:
+    (table,) = PositionBias.of(AROUND_AN_ADVERTISEMENT, samples=20).section().tables
+    assert [row["position"] for row in table.rows] == ["1", "2", "4", "5"]
+    assert not any("nan" in text for row in table.rows for text in row.values())
+
+
 def test_methods_and_rankers_that_need_propensities_fill_it_in() -> None:
     def trained(log: ClickLog) -> InversePropensity:
         return InversePropensity(smallest=1e-6, relevance=MLP(hidden=(8,), steps=1)).fit(log)

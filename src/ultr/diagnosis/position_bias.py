@@ -197,6 +197,7 @@ class PositionBias:
                 for curve in self._estimated.values()
             ]
             for row, level in enumerate(self.positions)
+            if any(np.isfinite(curve.values[row]) for curve in self._estimated.values())
         }
         title = "bias of each position over the first, 95 % intervals"
         return Table.of_cells(title, "position", cells, list(self._estimated), folded=True)
