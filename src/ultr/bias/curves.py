@@ -112,7 +112,7 @@ def bias_curves(
         curve, draws, unknown = found[name], drawn.get(name, []), np.full(cells.count, np.nan)
         if isinstance(curve, DataError):
             nothing = positions.spread(unknown)
-            curves.append(Curve(name, nothing, nothing, nothing, 1.0, str(positions.explained(curve))))
+            curves.append(Curve(name, nothing, nothing, nothing, 1.0, positions.sentence(curve)))
             continue
         low, high = percentiles(np.stack(draws), level, count) if 2 * len(draws) >= samples else (unknown, unknown)
         values, low, high = (positions.spread(each) for each in (curve, low, high))

@@ -40,12 +40,10 @@ def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Double
     checks.one_of("estimator", estimator, ESTIMATORS)
     used = UsedPositions.of_log(log)
     dense = used.within(log)
-    try:
+    with used.named():
         if estimator == CLICK_RATE:
             return used.filled(click_rate_propensities(dense))
         return used.filled(_estimate(dense.cells(fewest_positions=2), estimator, ExploredCells.of_log(dense)))
-    except DataError as error:
-        raise used.explained(error) from error
 
 
 def _estimate(cells: Cells, estimator: str, explored: ExploredCells | None = None) -> Doubles:
@@ -96,10 +94,8 @@ class ResampledPropensities:
         checks.one_of("estimator", estimator, BY_SWAPS)
         checks.integer("samples", samples, at_least=1)
         used = UsedPositions.of_log(log)
-        try:
+        with used.named():
             dense = cls._of_used(used.within(log), estimator, among=among, samples=samples, seed=seed)
-        except DataError as error:
-            raise used.explained(error) from error
         return replace(dense, estimate=used.filled(dense.estimate), draws=used.filled(dense.draws))
 
     @classmethod

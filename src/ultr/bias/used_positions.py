@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,9 +81,19 @@ class UsedPositions:
         spread[self.shown] = curve
         return spread
 
-    def explained(self, error: DataError) -> DataError:
-        """An error about positions that are numbered among those that are used, with a word on the others."""
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Say of errors about positions that they are numbered among those that are used."""
+        try:
+            yield
+        except DataError as error:
+            if self.all:
+                raise
+            raise DataError(self.sentence(error)) from error
+
+    def sentence(self, error: DataError) -> str:
+        """An error in words, with one on positions that are not used."""
         if self.all:
-            return error
+            return str(error)
         empty = ", ".join(str(place + 1) for place in np.flatnonzero(~self.shown))
-        return DataError(f"{error} (positions are counted without {empty}, where the log shows no document)")
+        return f"{error} (positions are counted without {empty}, where the log shows no document)"

@@ -41,10 +41,8 @@ def given_or_estimated(
         return np.array(given[:positions], dtype=np.float64)
     used = UsedPositions.of(lists.factors[0], count=positions)
     dense = lists if used.all else replace(lists, factors=(used.numbers(lists.factors[0]), *lists.factors[1:]))
-    try:
+    with used.named():
         return used.filled(_estimated(estimator, dense, used.count))
-    except DataError as error:
-        raise used.explained(error) from error
 
 
 def _estimated(estimator: str, lists: TrainingLists, positions: int) -> Doubles:
