@@ -579,7 +579,7 @@ BAD: list[tuple[list[Row], dict[str, Any], str]] = [
     (GOOD, {"memory": 4}, "memory must be a size such as 4GB or 500MB, got 4"),
     (GOOD, {"memory": "1MB"}, "the memory is not enough .*; give more by --memory"),
     (GOOD, {"positions_from": "1"}, "positions_from must be an integer of at least 0, got '1'"),
-    (GOOD, {"features_from": pyarrow.table({"sku": ["x"]})}, "the table of features, .* has no column 'document'"),
+    (GOOD, {"features_from": pyarrow.table({"thing": ["x"]})}, "the table of features, .* has no column 'document'"),
     (
         [row | {"query": None} if row["query"] == "b" else row for row in GOOD],
         {},
