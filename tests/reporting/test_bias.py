@@ -185,3 +185,19 @@ def test_lists_are_drawn_by_their_impressions(monkeypatch: pytest.MonkeyPatch) -
         queries=["rare", "frequent"],
     )
     assert _sample(log).impressions.tolist() == [10**9]
+
+
+def test_pages_without_a_document_have_no_part_in_curves() -> None:
+    """A page of the factor's second level, an empty one, one of the first level, and an empty one at the end."""
+    log = ClickLog.of(
+        features=[[0.1], [0.7]],
+        documents=[0, 1, 1, 0],
+        offsets=[0, 2, 2, 4, 4],
+        clicks=[1, 0, 0, 1],
+        impressions=[3, 1, 2, 1],
+        queries=["a", "b", "c", "d"],
+        device=["phone", "phone", "desk", "desk"],
+    )
+    sample = _sample(log)
+    assert sample.lengths.tolist() == [2, 2]
+    assert sorted(sample.impressions.tolist()) == [2, 3]
