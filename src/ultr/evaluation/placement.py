@@ -50,6 +50,7 @@ class Ranking:
     ties: Integers
     """[candidates], how many share it, itself included."""
     evidence: Evidence
+    """The evidence that they are candidates of, which knows the places of pages."""
 
     @classmethod
     def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Ranking:

@@ -25,8 +25,8 @@ _MIDNIGHT = " 00:00:00"
 def time_of(engine: Engine, table: Any, name: str, *, what: str, with_days: bool = False) -> Any:
     """A column of times as numbers, dates or moments, in UTC where no zone is given; null where there is no time.
 
-    Text is read as numbers or as ISO 8601, whichever its first values are. `with_days` are wanted, numbers are moments
-    if the last of them lies after 1973 as a time since 1970; see `microseconds`.
+    Text is read as numbers or as ISO 8601, whichever its first values are. `with_days` turns numbers since 1970 into
+    moments, in the unit of `microseconds`; smaller ones, which would all lie before 1973, stay numbers.
     """
     time = _time_of(engine, table, name, what=what)
     if with_days and time.type().is_numeric():
