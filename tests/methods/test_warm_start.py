@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,12 +13,13 @@ import pytest
 import torch
 
 from ultr.clicks.registry import click_model
+from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Lineage
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import ModelFileError, UltrWarning, WarmStartError
 from ultr.evaluation import unseen_part
-from ultr.methods import METHODS, Auto, ClickBaseline, LabelBaseline, Vectorization, load
+from ultr.methods import DLA, METHODS, Auto, ClickBaseline, LabelBaseline, Vectorization, load
 from ultr.methods.model_file import weights_digest
 from ultr.methods.ranker import Ranker
 from ultr.methods.safe import make_safe
@@ -138,7 +140,7 @@ def test_what_does_not_fit_is_one_sentence() -> None:
         (ClickBaseline(relevance=MLP(hidden=(9,), steps=1)), log, earlier, "other sizes"),
         (ClickBaseline(relevance=NETWORK), names, earlier, "features"),
         (ClickBaseline(relevance=NETWORK), categories, earlier, "categorical"),
-        (ClickBaseline(relevance=NETWORK), nine, earlier, "bias factors"),
+        (Vectorization(relevance=NETWORK, dimension=2), nine, _vector(2), "bias factors"),
         (ClickBaseline(relevance=NETWORK), log, flat, "the same everywhere"),
         (ClickBaseline(relevance=NETWORK), _with_features(log, 0, lambda x: 100 * x), earlier, "far outside"),
         (ClickBaseline(relevance=NETWORK), gaps, earlier, "missing now"),
@@ -149,6 +151,23 @@ def test_what_does_not_fit_is_one_sentence() -> None:
     for estimator, data, ranker, said in cases:
         with pytest.raises(WarmStartError, match=said):
             estimator.fit(data, init_model=ranker)
+
+
+@pytest.mark.parametrize("method", [ClickBaseline, DLA])
+def test_a_new_level_of_a_factor_that_the_method_does_not_learn_is_no_reason_to_begin_anew(method: Any) -> None:
+    log = _log()
+    by_page = np.repeat(np.arange(log.lists, dtype=np.int32) % 2, log.lengths)
+    devices = [
+        replace(log, factors=(log.position, BiasFactor("device", by_page, levels)))
+        for levels in (("desktop", "phone"), ("desktop", "phone", "watch"))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UltrWarning)
+        earlier = method(relevance=NETWORK).fit(devices[0]).ranker_
+        warm = method(relevance=NETWORK).fit(devices[1], init_model=earlier).ranker_
+    assert warm.provenance is not None
+    assert warm.provenance.init_model == weights_digest(earlier.model)
+    assert warm.factors[1].levels == ("desktop", "phone", "watch")
 
 
 @lru_cache(maxsize=1)

@@ -220,7 +220,7 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
         columns = category_columns(data.feature_names, categories)
         scaling = FeatureScaling.fit(data.features, categorical=columns)
         if init_model is not None:
-            scaling = scaling_of(init_model, data, scaling, factors)
+            scaling = scaling_of(init_model, data, scaling, learned)
         preprocessing = Preprocessing(scaling, columns).to(self.device)
         lists = self.lists_of(data, Inputs(data.features, preprocessing, names=data.feature_names))
         model = self.build(preprocessing.layout, learned, seed=self.seed)

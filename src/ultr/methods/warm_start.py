@@ -1,13 +1,13 @@
 """Warm starts: training that begins with the weights of an earlier ranker.
 
 Weights mean something only beside what they were learned with. So the earlier ranker's preprocessing is kept, and the
-method, the sizes, the features, the categories and the levels of bias factors must be the same.
+method, the sizes, the features, the categories and the levels of the bias factors that it learns must be the same.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,16 +56,20 @@ def usable(init_model: Ranker | None, estimator: Estimator) -> Ranker | None:
 
 
 def scaling_of(
-    init_model: Ranker, data: ClickLog | JudgedLists, found: FeatureScaling, factors: Sequence[Factor]
+    init_model: Ranker, data: ClickLog | JudgedLists, found: FeatureScaling, learned: Sequence[Factor]
 ) -> FeatureScaling:
-    """The scaling that the earlier ranker was trained with, if it still fits the data, whose own is `found`."""
+    """The scaling that the earlier ranker was trained with, if it still fits the data, whose own is `found`.
+
+    Of the bias factors of the data only those that are learned have weights, and so must be as they were.
+    """
     if tuple(data.feature_names) != init_model.feature_names:
         raise _unfit(
             f"it knows {len(init_model.feature_names)} features, the log has {len(data.feature_names)} or other names"
         )
     if (data.categories if isinstance(data, ClickLog) else {}) != init_model.categories:
         raise _unfit("the values of categorical features are not those that it was trained with")
-    if tuple(factors) != init_model.factors:
+    before = [factor for factor in init_model.factors if factor.name in init_model.learned_factors]
+    if _levels(learned) != _levels(before):
         raise _unfit("the bias factors of the log, or their levels, are not those that it was trained with")
     known = init_model.scaling
     numbers = np.array([name not in init_model.categories for name in data.feature_names])
@@ -106,6 +110,10 @@ def provenance_after(trained: Provenance, init_model: Ranker | None) -> Provenan
         if init_model.provenance is None
         else trained.after(init_model.provenance, weights_digest(init_model.model))
     )
+
+
+def _levels(factors: Iterable[Factor]) -> list[tuple[str, tuple[str, ...], tuple[float, ...]]]:
+    return [(factor.name, factor.levels, factor.edges) for factor in factors]
 
 
 def _newly_missing(known: FeatureScaling, found: FeatureScaling) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
