@@ -8,13 +8,14 @@ normal noise, drawn anew for each list, some of which both rankers may have in c
 Every list is drafted as the service does it (`ultr.serving.team_draft`, all coin flips of each pair of orders), and
 judged as `ultr compare --interleaved` does it, once a day of 200 lists until there is a winner.
 
-Equals are two rankers of the same noise, which is which being drawn for each list, or a better and a worse ranker
-whose users click by position alone. Beside them stands what a binomial test at 5 % would say, looked at as often.
+Equals are two rankers of the same noise, which is which being drawn for each list; a better and a worse ranker whose
+users click by position alone; or, with such users, a ranker that lifts one document from the fifth place to the second.
+Beside them stands what a binomial test of lists by who won more clicks would say at 5 %, looked at as often.
 
 Differences are also judged as if every place gave credit, for what the rule of credit gains.
 
-The A/B test shows each list to one of two groups and compares one list of each group at a time by the same rule, the
-sign of the difference (`sign`), or by the mean of the differences (`mean`, `mean_interval`).
+The A/B test shows each list to one of two groups and compares one list of each group at a time by the sign of the
+difference (`sign`, the same evidence), or by the mean of the differences (`mean`, `mean_interval`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ultr.clicks.trust_bias import TrustBias
 from ultr.datasets.letor_like import letor_like
 from ultr.metrics import ndcg
 from ultr.metrics.always_valid import log_e_value, mean_interval
+from ultr.preparation.interleaved_lists import Outcome
 from ultr.serving.team_draft import NEW, Draft
 
 SHOWN, COINS = 10, 5
@@ -45,8 +47,11 @@ DIFFERENCES = ((0.0, 1.5, 1.3), (0.0, 1.5, 1.0), (1.4, 0.6, 0.2), (1.4, 0.9, 0.2
 DAYS_OF_EQUALS, DAYS, CHUNK = 60, 2_000, 100
 
 
-Signs = npt.NDArray[np.int8]
 Noises = tuple[float, float, float]
+KINDS = [(won, clicks) for clicks in range(SHOWN + 1) for won in range(-clicks, clicks + 1)]
+"""Clicks won by new less those won by old, and all clicks: what decides the vote of a list."""
+VOTES = np.array([Outcome(max(-won, 0), max(won, 0), clicks).vote for won, clicks in KINDS])
+SIGNS = np.array([np.sign(won) for won, _ in KINDS])
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,21 @@ class Drafts:
     alone: tuple[Doubles, Doubles]
     """Chances of clicks on the lists of the old and the new ranker alone."""
 
-    def preferences(self, days: int, random: np.random.Generator) -> tuple[Signs, Signs, Integers]:
-        """The sign of the clicks won in random lists, the same if every place gave credit, and the clicks per day."""
+    def days(self, days: int, random: np.random.Generator) -> tuple[Doubles, Doubles, Integers]:
+        """How many random lists of each day are of each kind, the same if every place gave credit, and its clicks."""
         drawn = random.integers(len(self.chances), size=(days, PER_DAY))
         clicks = random.random((days, PER_DAY, SHOWN), dtype=np.float32) < self.chances[drawn]
-        won = clicks * self.teams[drawn]
-        with_coins = np.sign(won.sum(-1, dtype=np.int8))
-        won *= self.credited[drawn]
-        return np.sign(won.sum(-1, dtype=np.int8)), with_coins, clicks.sum((1, 2))
+        every = clicks * self.teams[drawn]
+        made = clicks.sum(-1)
+        credited = (every * self.credited[drawn]).sum(-1, dtype=np.int64)
+        return _kinds(credited, made), _kinds(every.sum(-1, dtype=np.int64), made), made.sum(-1)
+
+
+def _kinds(won: Integers, clicks: Integers) -> Doubles:
+    """How many lists of each day, [days, lists], are of each of `KINDS`, [days, kinds]."""
+    kinds = clicks * clicks + clicks + won
+    days = np.arange(len(won))[:, None] * len(KINDS)
+    return np.bincount((kinds + days).ravel(), minlength=len(won) * len(KINDS)).reshape(len(won), -1).astype(np.float64)
 
 
 def drafts_of(noises: Noises, *, lists: int, by_position: bool, seed: int) -> Drafts:
@@ -102,6 +114,15 @@ def drafts_of(noises: Noises, *, lists: int, by_position: bool, seed: int) -> Dr
     )
 
 
+def lifted() -> Drafts:
+    """All drafts of an order and one with its fifth document in the second place, clicked by position alone."""
+    drafts = [Draft.of([0, 4, 1, 2, 3, 5, 6, 7, 8, 9], flips=flips).picks for flips in range(2**COINS)]
+    chances = np.broadcast_to(0.5 / np.arange(1, SHOWN + 1), (len(drafts), SHOWN)).astype(np.float32)
+    teams = np.array([[1 if pick.team == NEW else -1 for pick in picks] for picks in drafts], dtype=np.int8)
+    credited = np.array([[pick.is_credited for pick in picks] for picks in drafts], dtype=np.int8)
+    return Drafts(chances, teams, credited, (chances[:1], chances[:1]))
+
+
 def quality(common: float, own: float, *, lists: int, seed: int) -> float:
     random = np.random.default_rng(seed)
     data = letor_like(train_queries=lists, validation_queries=1, test_queries=1, seed=seed).train
@@ -109,39 +130,35 @@ def quality(common: float, own: float, *, lists: int, seed: int) -> float:
     return float(np.nanmean(ndcg(scores, data.labels, data.offsets, cutoff=10)))
 
 
-def first_days(wins: Integers, losses: Integers) -> Integers:
-    """The day at which each test has a winner, by the rule of `compare`: negative if it is the old one, 0 if never."""
-    found = np.zeros(len(wins), dtype=np.int64)
-    for number, (won, lost) in enumerate(zip(wins, losses, strict=True)):
-        for day, (a, b) in enumerate(zip(won.tolist(), lost.tolist(), strict=True), start=1):
-            if log_e_value(a, b) >= ENOUGH:
-                found[number] = day if a > b else -day
-                break
-    return found
+def first_day(kinds: Doubles) -> int:
+    """The day at which a test has a winner, by the rule of `compare`: negative if it is the old one, 0 if never."""
+    used = np.flatnonzero(kinds.any(0) & (VOTES != 0.5))
+    counts, evidence = kinds[:, used].cumsum(0), np.empty(0)
+    for part in np.array_split(counts, max(1, len(counts) // CHUNK)):
+        evidence = np.concatenate([evidence, log_e_value(VOTES[used], part)])
+        if (enough := evidence >= ENOUGH).any():
+            day = int(enough.argmax())
+            return day + 1 if counts[day] @ (VOTES[used] - 0.5) > 0 else -(day + 1)
+    return 0
 
 
-def first_day(signs: Signs) -> int:
-    """The same for one test, by the signs of the lists of each day."""
-    wins, losses = (np.cumsum((signs == sign).sum(1))[None] for sign in (1, -1))
-    return int(first_days(wins, losses)[0])
-
-
-def binomial_days(wins: Integers, losses: Integers) -> Integers:
-    """The first day at which a test for a number of lists that was fixed before says that one is better."""
-    beyond = np.abs(wins - losses) > 1.96 * np.sqrt(wins + losses)
-    return np.where(beyond.any(1), beyond.argmax(1) + 1, 0)
+def is_ever_beyond(kinds: Doubles) -> bool:
+    """True if a test for a number of lists that was fixed before says at any day that one is better."""
+    sums, decided = (kinds @ SIGNS).cumsum(), (kinds @ np.abs(SIGNS)).cumsum()
+    return bool((np.abs(sums) > 1.96 * np.sqrt(decided)).any())
 
 
 def equals(name: str, drafts: Drafts, tests: int, *, swap: bool, seed: int) -> list[Measurement]:
     random = np.random.default_rng(seed)
-    signs = np.empty((tests, DAYS_OF_EQUALS, PER_DAY), dtype=np.int8)
-    for test in range(tests):
-        signs[test] = drafts.preferences(DAYS_OF_EQUALS, random)[0]
-    if swap:
-        signs *= random.choice(np.array([-1, 1], dtype=np.int8), size=signs.shape)
-    wins, losses = (np.cumsum((signs == sign).sum(2), axis=1) for sign in (1, -1))
-    ours = int(np.count_nonzero(first_days(wins, losses)))
-    plain = int(np.count_nonzero(binomial_days(wins, losses)))
+    mirrored = [KINDS.index((-won, clicks)) for won, clicks in KINDS]
+    ours = plain = 0
+    for _ in range(tests):
+        kinds = drafts.days(DAYS_OF_EQUALS, random)[0]
+        if swap:
+            turned = random.binomial(kinds.astype(np.int64), 0.5)
+            kinds = kinds - turned + turned[:, mirrored]
+        ours += first_day(kinds) != 0
+        plain += is_ever_beyond(kinds)
     error = sqrt(ours / tests * (1 - ours / tests) / tests)
     print(
         f"{name:24} {tests:,} tests of {DAYS_OF_EQUALS} days: {ours / tests:.1%} (s.e. {error:.1%}) false winners; "
@@ -184,14 +201,14 @@ def difference(noises: Noises, tests: int, *, lists: int, seed: int) -> tuple[st
 
 def race(drafts: Drafts, random: np.random.Generator) -> tuple[int, int, int]:
     """The day of the winner, that with credit for every place, and the clicks up to the winner."""
-    signs, with_coins = np.empty((0, PER_DAY), dtype=np.int8), np.empty((0, PER_DAY), dtype=np.int8)
+    kinds = every = np.empty((0, len(KINDS)))
     clicks = np.empty(0, dtype=np.int64)
     day = other = 0
     while len(clicks) < DAYS and not (day and other):
-        more_signs, more_with_coins, more_clicks = drafts.preferences(CHUNK, random)
-        signs, with_coins = np.concatenate([signs, more_signs]), np.concatenate([with_coins, more_with_coins])
+        more, more_of_every, more_clicks = drafts.days(CHUNK, random)
+        kinds, every = np.concatenate([kinds, more]), np.concatenate([every, more_of_every])
         clicks = np.concatenate([clicks, more_clicks])
-        day, other = first_day(signs), first_day(with_coins)
+        day, other = day or first_day(kinds), other or first_day(every)
     return day, other, int(clicks[: abs(day) or DAYS].sum())
 
 
@@ -203,7 +220,7 @@ def groups(drafts: Drafts, tests: int, random: np.random.Generator) -> tuple[Int
         shape = (DAYS, PER_DAY // 2)
         old, new = (random.choice(SHOWN + 1, p=each, size=shape).astype(np.int8) for each in counts)
         apart = new - old
-        by_sign[test] = first_day(np.sign(apart))
+        by_sign[test] = first_day(_kinds(np.sign(apart).astype(np.int64), np.ones_like(apart, dtype=np.int64)))
         sums, squares = np.cumsum(apart.sum(1)), np.cumsum((apart.astype(np.int64) ** 2).sum(1))
         for day, (total, square) in enumerate(zip(sums.tolist(), squares.tolist(), strict=True), start=1):
             pairs = day * PER_DAY // 2
@@ -251,6 +268,7 @@ def main() -> None:
     found = equals("equal rankers", same, asked.tests, swap=True, seed=asked.seed)
     blind = drafts_of(DIFFERENCES[1], lists=asked.lists, by_position=True, seed=asked.seed)
     found += equals("clicks by position alone", blind, asked.tests, swap=False, seed=asked.seed)
+    found += equals("the same, one lifted", lifted(), asked.tests, swap=False, seed=asked.seed)
     print(
         "\n| nDCG@10 | places with credit | clicks on a list | lists, interleaved | clicks on them "
         "| every place credited | lists, A/B by sign | lists, A/B by mean |"

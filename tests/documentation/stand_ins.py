@@ -219,7 +219,7 @@ def ubi(folder: str) -> None:
 
 
 def interleaved(folder: str, *, old: int, new: int, both: int = 0, nobody: int = 0) -> None:
-    """A log of interleaved lists, won by either model, by both alike or by nobody."""
+    """A log of interleaved lists with votes for either model, for both alike or for nobody."""
     outcomes = [*([("x", 1.0)] for _ in range(old)), *([("y", 1.0)] for _ in range(new))]
     outcomes += [*([("x", 1.0), ("y", 2.0)] for _ in range(both)), *([] for _ in range(nobody))]
     lists = [Shown(f"q{number}", clicks) for number, clicks in enumerate(outcomes)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow
 from pyarrow import parquet
+
+from ultr.preparation.interleaved_lists import Outcome
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 OLD, NEW = "a" * 32, "b" * 32
@@ -98,7 +100,12 @@ def write(folder: Path, lists: Iterable[Shown], *, as_parquet: bool = False, hou
     return folder
 
 
+def outcomes_of(counts: Mapping[tuple[int, int], int]) -> dict[Outcome, int]:
+    """Numbers of lists by the clicks that both have won, and no others."""
+    return {Outcome(old, new, old + new): count for (old, new), count in counts.items()}
+
+
 def wins(old: int, new: int, ties: int = 0) -> list[Shown]:
-    """Lists of which so many are won by each, and the last one."""
+    """Lists of which so many vote for each, and the last one."""
     clicked: list[Sequence[tuple[str, float]]] = [[("x", 1)]] * old + [[("y", 1)]] * new + [()] * ties
     return [*(Shown(f"q{number}", clicks) for number, clicks in enumerate(clicked)), LAST]

@@ -6,8 +6,61 @@ from itertools import product
 import numpy as np
 import pytest
 
+from ultr.arrays import Doubles
 from ultr.errors import DataError
-from ultr.metrics.always_valid import PRIOR, contests_needed, log_e_value, mean_interval, share_interval
+from ultr.metrics.always_valid import PRIOR, log_e_value, mean_interval, vote_interval, votes_needed
+
+CONTEST = np.array([1.0, 0.0])
+"""Votes that are won or lost."""
+
+
+def results(wins: float, losses: float) -> Doubles:
+    return np.array([wins, losses], dtype=np.float64)
+
+
+def closed_form(wins: float, losses: float, *, share: float = 0.5, prior: float = PRIOR) -> float:
+    """The evidence of wins and losses by Beta functions."""
+
+    def log_beta(a: float, b: float) -> float:
+        return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+    mixture = log_beta(prior + wins, prior + losses) - log_beta(prior, prior)
+    return mixture - wins * math.log(share) - losses * math.log(1 - share)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.3, 0.9])
+@pytest.mark.parametrize(("wins", "losses"), [(1, 0), (0, 3), (600, 400), (51_000, 49_000), (5_000_000, 4_990_000)])
+def test_the_evidence_of_wins_and_losses_is_that_of_beta_functions(wins: int, losses: int, share: float) -> None:
+    for prior in (10.0, PRIOR):
+        found = log_e_value(CONTEST, results(wins, losses), share=share, prior=prior)
+        assert found == pytest.approx(closed_form(wins, losses, share=share, prior=prior), rel=1e-9, abs=1e-7)
+
+
+def test_the_evidence_of_votes_between_is_a_martingale_whatever_their_distribution() -> None:
+    """All sequences of three kinds of votes with the mean 0.4."""
+    votes, chances = np.array([0.0, 0.3, 1.0]), np.array([0.4, 0.4, 0.2])
+    share = float(votes @ chances)
+    assert share != 0.5
+    total = 0.0
+    for sequence in product(range(3), repeat=6):
+        counts = np.bincount(sequence, minlength=3).astype(np.float64)
+        total += math.prod(chances[list(sequence)]) * math.exp(log_e_value(votes, counts, share=share, prior=3.0))
+    assert total == pytest.approx(1)
+
+
+def test_votes_for_nobody_say_nothing_against_a_half() -> None:
+    votes = np.array([1.0, 0.5, 0.0])
+    few = log_e_value(votes, np.array([30.0, 0.0, 10.0]))
+    assert log_e_value(votes, np.array([30.0, 500.0, 10.0])) == pytest.approx(few)
+    both = log_e_value(votes, np.array([[30.0, 0.0, 10.0], [10.0, 5.0, 30.0]]))
+    assert both == pytest.approx([few, few])
+
+
+def test_half_votes_are_less_uncertain_than_whole_ones() -> None:
+    whole = vote_interval(CONTEST, results(300, 300))
+    half = vote_interval(np.array([0.75, 0.25]), results(300, 300))
+    assert half.mean == whole.mean == 0.5
+    assert half.high - half.low < 0.75 * (whole.high - whole.low)
 
 
 def chance_ever_outside(share: float, *, contests: int, level: float, prior: float) -> float:
@@ -20,7 +73,7 @@ def chance_ever_outside(share: float, *, contests: int, level: float, prior: flo
     for count in range(1, contests + 1):
         alive = np.concatenate([alive * (1 - share), [0.0]]) + np.concatenate([[0.0], alive * share])
         for wins in range(count + 1):
-            if alive[wins] and log_e_value(wins, count - wins, share=share, prior=prior) >= -math.log(1 - level):
+            if alive[wins] and closed_form(wins, count - wins, share=share, prior=prior) >= -math.log(1 - level):
                 missed += float(alive[wins])
                 alive[wins] = 0.0
     return missed
@@ -39,7 +92,11 @@ def test_the_evidence_is_a_martingale_over_all_sequences() -> None:
         total = 0.0
         for sequence in product([0, 1], repeat=10):
             wins = sum(sequence)
-            total += share**wins * (1 - share) ** (10 - wins) * math.exp(log_e_value(wins, 10 - wins, share=share))
+            total += (
+                share**wins
+                * (1 - share) ** (10 - wins)
+                * math.exp(log_e_value(CONTEST, results(wins, 10 - wins), share=share))
+            )
         assert total == pytest.approx(1)
 
 
@@ -48,32 +105,35 @@ def test_the_evidence_is_the_integral_over_the_mixture() -> None:
     density = (grid * (1 - grid)) ** (PRIOR - 1)
     likelihoods = (grid / 0.4) ** 30 * ((1 - grid) / 0.6) ** 20
     expected = (density * likelihoods).sum() / density.sum()
-    assert math.exp(log_e_value(30, 20, share=0.4)) == pytest.approx(expected, rel=1e-6)
+    assert math.exp(log_e_value(CONTEST, results(30, 20), share=0.4)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 5), (7, 0), (600, 400), (51_000, 49_000)])
 def test_the_ends_of_an_interval_are_where_the_evidence_is_enough(wins: int, losses: int) -> None:
-    found = share_interval(wins, losses)
+    found = vote_interval(CONTEST, results(wins, losses))
     assert found.low <= wins / (wins + losses) <= found.high
     for end, inward in ((found.low, 1e-9), (found.high, -1e-9)):
         if 0 < end < 1:
-            assert log_e_value(wins, losses, share=end) == pytest.approx(math.log(20), abs=1e-6)
-            assert log_e_value(wins, losses, share=end + inward) < math.log(20)
-    mirrored = share_interval(losses, wins)
+            assert log_e_value(CONTEST, results(wins, losses), share=end) == pytest.approx(math.log(20), abs=1e-6)
+            assert log_e_value(CONTEST, results(wins, losses), share=end + inward) < math.log(20)
+    mirrored = vote_interval(CONTEST, results(losses, wins))
     assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high))
 
 
-def test_the_contests_needed_are_the_first_that_are_enough() -> None:
+def test_the_votes_needed_are_the_first_that_are_enough() -> None:
     for share in (0.7, 0.55, 0.45, 0.02):
-        needed = contests_needed(share)
-        assert log_e_value(share * needed, (1 - share) * needed) >= math.log(20)
-        assert log_e_value(share * (needed - 1), (1 - share) * (needed - 1)) < math.log(20)
-    assert math.isinf(contests_needed(0.5))
+        needed = votes_needed(CONTEST, results(share, 1 - share))
+        assert closed_form(share * needed, (1 - share) * needed) >= math.log(20)
+        assert closed_form(share * (needed - 1), (1 - share) * (needed - 1)) < math.log(20)
+    assert math.isinf(votes_needed(CONTEST, results(5, 5)))
 
 
 def test_an_interval_of_nothing_is_refused() -> None:
-    with pytest.raises(DataError, match="at least one contest"):
-        share_interval(0, 0)
+    with pytest.raises(DataError, match="at least one vote"):
+        vote_interval(CONTEST, results(0, 0))
+    for wrong in ([-0.1, 1.0], [0.0, 1.1]):
+        with pytest.raises(DataError, match="between 0 and 1"):
+            vote_interval(np.array(wrong), results(1, 1))
 
 
 def test_means_are_ever_missed_as_seldom_as_promised() -> None:
@@ -109,26 +169,27 @@ def test_the_interval_of_a_mean_is_that_of_the_formula_and_mirrored(count: int, 
 
 def test_the_level_of_an_interval_is_95_percent_unless_another_is_asked_for() -> None:
     assert mean_interval(50, 0.5, 0.09) == mean_interval(50, 0.5, 0.09, level=0.95)
-    assert share_interval(60, 40) == share_interval(60, 40, level=0.95)
-    assert contests_needed(0.6) == contests_needed(0.6, level=0.95)
+    contests = CONTEST, results(60, 40)
+    assert vote_interval(*contests) == vote_interval(*contests, level=0.95) != vote_interval(*contests, level=0.9)
+    assert votes_needed(*contests) == votes_needed(*contests, level=0.95) > votes_needed(*contests, level=0.9)
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(-1, 5), (5, -1), (-1, 1), (1, -1)])
-def test_contests_cannot_be_fewer_than_none(wins: int, losses: int) -> None:
-    with pytest.raises(DataError, match="at least one contest"):
-        share_interval(wins, losses)
+def test_votes_cannot_be_fewer_than_none(wins: int, losses: int) -> None:
+    with pytest.raises(DataError, match="at least one vote"):
+        vote_interval(CONTEST, results(wins, losses))
 
 
 def test_a_share_of_nothing_or_all_reaches_the_end() -> None:
     """Five losses do not speak against any small share, nor seven wins against any large one."""
-    assert share_interval(0, 5).low == 0.0
-    assert share_interval(7, 0).high == 1.0
-    assert log_e_value(1, 0, share=0.0) == math.inf
-    assert log_e_value(0, 1, share=1.0) == math.inf
+    assert vote_interval(CONTEST, results(0, 5)).low == 0.0
+    assert vote_interval(CONTEST, results(7, 0)).high == 1.0
+    assert log_e_value(CONTEST, results(1, 0), share=0.0) > 30
+    assert log_e_value(CONTEST, results(0, 1), share=1.0) > 30
 
 
 def test_as_many_wins_as_losses_are_a_half_with_as_much_doubt_on_either_side() -> None:
-    found = share_interval(5, 5)
+    found = vote_interval(CONTEST, results(5, 5))
     assert found.mean == 0.5
     assert found.low == pytest.approx(1 - found.high)
     assert 0 < found.low < 0.5

@@ -71,7 +71,7 @@ def compare(
         Path | None,
         _interleaved("Folder of `ultr serve --interleave NEW.onnx --log-to FOLDER`, in the place of --log."),
     ] = None,
-    action: Annotated[str, _interleaved("What wins a list, such as purchase.")] = _ACTION,
+    action: Annotated[str, _interleaved("What votes, such as purchase.")] = _ACTION,
     minutes: Annotated[float, _interleaved("Time after a list in which what users do counts.")] = _MINUTES,
     per_client: Annotated[
         bool, _interleaved("Count one list of each client_id, where users differ in how much they search.")
@@ -86,7 +86,7 @@ def compare(
     The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
-    With --interleaved, of two exported rankers that were shown interleaved: who won more lists, by an answer that may
+    With --interleaved, of two exported rankers that were shown interleaved: who users vote for, by an answer that may
     be looked at every day. Model files choose a pair; by default it is the last one of the folder.
 
     Example: `ultr compare raw model --log log`, `ultr compare --interleaved shown`

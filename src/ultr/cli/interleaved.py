@@ -1,4 +1,4 @@
-"""`ultr compare --interleaved`: which of two rankers won the lists that they have made together."""
+"""`ultr compare --interleaved`: which of two rankers users vote for in the lists that they have made together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compare_interleaved(
     pairs = read_interleaved(folder, action=action, minutes=minutes, per_client=per_client)
     found, others = _chosen(pairs, digests, folder)
     names = (str(models[0]), str(models[1])) if models else ("old", "new")
-    section = compare(found, names=names).section(found, others, action=action, per_client=per_client)
+    section = compare(found, names=names).section(found, others, action=action)
     if json:
         output.print_json({"interleaved": str(folder)} | section.numbers)
     else:

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from ultr.errors import DataError
 from ultr.evaluation.trial import CANNOT_TELL, Answer
-from ultr.metrics.always_valid import contests_needed, mean_interval, share_interval
+from ultr.metrics.always_valid import mean_interval, vote_interval, votes_needed
 from ultr.metrics.intervals import Interval
 from ultr.pages import Section
 from ultr.preparation.interleaved_lists import InterleavedLists
@@ -23,34 +25,31 @@ class InterleavedComparison:
     answer: Answer
     lists: int
     """Interleaved lists that count, with or without a click."""
-    wins: int
-    """Lists in which the new ranker has won more clicks than the old one."""
-    losses: int
-    """Lists in which the old one has."""
+    votes: int
+    """Lists with a click that gives credit."""
     clicks: int
     """Clicks that one of both has won."""
     share: Interval | None
-    """Share of the lists that somebody won that the new one did; None if nobody won any."""
+    """The mean vote of these lists for the new ranker, `Outcome.vote`; None if there are none."""
     difference: Interval | None
-    """Clicks per list that the new one has won more than the old one."""
+    """Clicks per list that the new one has won more than the old one; None for one list per client, of which more are
+    won as time goes by."""
     lists_needed: float | None
     """Further lists until there is a winner, if things stay as they are; None if there is one, inf for never."""
     clicks_needed: float | None
     """Clicks that are won in them."""
 
-    def section(
-        self, found: InterleavedLists, others: Sequence[InterleavedLists] = (), *, action: str, per_client: bool
-    ) -> Section:
+    def section(self, found: InterleavedLists, others: Sequence[InterleavedLists] = (), *, action: str) -> Section:
         """The winner in words, by how much and how much is missing; `others` are lists of other pairs of rankers."""
         return Section(
-            "Which of both rankers won more of the lists that they have made together?",
+            "Which of both rankers do users vote for in the lists that they have made together?",
             f"{self.answer.verdict}: {self.answer.reason}",
-            advice="\n\n".join(self._remarks(found, others, action=action, unit="clients" if per_client else "lists")),
+            advice="\n\n".join(self._remarks(found, others, action=action)),
             numbers={
                 "old": found.old,
                 "new": found.new,
                 "action": action,
-                "unit": "client" if per_client else "list",
+                "unit": "client" if found.per_client else "list",
                 **asdict(self),
                 "young": found.young,
                 "repeated": found.repeated,
@@ -59,18 +58,19 @@ class InterleavedComparison:
             name="interleaved",
         )
 
-    def _remarks(
-        self, found: InterleavedLists, others: Sequence[InterleavedLists], *, action: str, unit: str
-    ) -> Iterator[str]:
+    def _remarks(self, found: InterleavedLists, others: Sequence[InterleavedLists], *, action: str) -> Iterator[str]:
+        unit = "clients" if found.per_client else "lists"
         what = f"{action} events" if action != "click" else "clicks"
         if self.difference is not None:
             low, high = self.difference.low, self.difference.high
             ends = "" if math.isnan(low) else f" ({low:+.4f} to {high:+.4f})"
             yield (
-                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per {unit.removesuffix('s')} "
-                f"more than old{ends}: {self.clicks:,} on {self.lists:,} {unit}."
+                f"Of {what} that give credit, new won {self.difference.mean:+.4f} per list more than old{ends}: "
+                f"{self.clicks:,} on {self.lists:,} lists."
             )
-            yield "95 % intervals, which hold at all looks together: look as often as you like, stop at a winner."
+        if self.share is not None:
+            intervals = "A 95 % interval, which holds" if self.difference is None else "95 % intervals, which hold"
+            yield f"{intervals} at all looks together: look as often as you like, stop at a winner."
         if self.lists_needed == math.inf:
             yield "However many more there are, at this share nobody wins."
         elif self.lists_needed is not None:
@@ -93,12 +93,13 @@ def compare_interleaved(
 ) -> InterleavedComparison:
     r"""The winner of a pair of rankers.
 
-    A list counts as won by the ranker with more credited clicks, however many they are, so that one user who clicks
-    everything has one voice. The new ranker wins once 1/2 is outside of the interval of the share of lists that it has
-    won among those that somebody won (`ultr.metrics.always_valid.share_interval`). If neither is better, that happens
-    at any look, ever, with a probability of at most `1 - level`.
+    Each list with a click that gives credit is one vote, shared between all that was clicked in it
+    (`ultr.preparation.interleaved_lists.Outcome.vote`), so that one user who clicks everything has one voice. The new
+    ranker wins once 1/2 is outside of the interval of the mean vote (`ultr.metrics.always_valid.vote_interval`). If
+    neither is better, that happens at any look, ever, with a probability of at most `1 - level`.
 
-    >>> lists = InterleavedLists("a", "b", 0, {(0, 0): 500, (1, 0): 200, (0, 1): 300})
+    >>> outcomes = {Outcome(0, 0, 0): 500, Outcome(1, 0, 1): 200, Outcome(0, 1, 1): 300}
+    >>> lists = InterleavedLists("a", "b", 0, outcomes)
     >>> compare_interleaved(lists).answer.verdict
     'new is better'
     """
@@ -107,31 +108,31 @@ def compare_interleaved(
             f"all {found.young:,} interleaved lists are too young to count: what users did with those of the last "
             "minutes may be in files to come; serve on, or count what comes in a shorter time (--minutes)"
         )
-    wins = sum(count for (old, new), count in found.outcomes.items() if new > old)
-    losses = sum(count for (old, new), count in found.outcomes.items() if new < old)
-    clicks = sum((old + new) * count for (old, new), count in found.outcomes.items())
-    lists = found.lists
-    if not wins + losses:
-        reason = f"nobody won a list: {NOTHING_CREDITED}" if not clicks else "both won the same clicks in every list"
-        return InterleavedComparison(
-            Answer(CANNOT_TELL, f"{reason} ({lists:,} lists)"), lists, 0, 0, clicks, None, None, math.inf, math.inf
-        )
-    share = share_interval(wins, losses, level=level)
-    difference = _difference(found, level=level)
+    credited = {outcome: count for outcome, count in found.outcomes.items() if outcome.old + outcome.new}
+    clicks = sum((outcome.old + outcome.new) * count for outcome, count in credited.items())
+    lists, decided = found.lists, sum(credited.values())
+    if not decided:
+        reason = f"nobody won a click: {NOTHING_CREDITED} ({lists:,} lists)"
+        return InterleavedComparison(Answer(CANNOT_TELL, reason), lists, 0, 0, None, None, math.inf, math.inf)
+    votes = np.array([outcome.vote for outcome in credited])
+    counts = np.array([*credited.values()], dtype=np.float64)
+    share = vote_interval(votes, counts, level=level)
+    difference = None if found.per_client else _difference(found, level=level)
     winner = None if share.low <= 0.5 <= share.high else names[share.mean > 0.5]
     ends = f"{share.low:.1%} to {share.high:.1%}"
-    numbers = f"{names[1]} won {wins:,} of {wins + losses:,} lists that one of both won, {share.mean:.1%} ({ends})"
+    unit = "clients" if found.per_client else "lists"
+    numbers = f"{names[1]} has {share.mean:.1%} ({ends}) of the votes of {decided:,} {unit}"
     if winner is not None:
         verdict, reason, more = f"{winner} is better", numbers, None
     else:
         verdict, reason = CANNOT_TELL, f"{numbers}, which holds 50%"
-        more = _more(wins, losses, lists, level=level)
+        needed = votes_needed(votes, counts, level=level)
+        more = math.inf if math.isinf(needed) else math.ceil((needed - decided) * lists / decided)
     won = clicks / lists
     return InterleavedComparison(
         Answer(verdict, reason, winner, difference),
         lists,
-        wins,
-        losses,
+        decided,
         clicks,
         share,
         difference,
@@ -143,15 +144,8 @@ def compare_interleaved(
 def _difference(found: InterleavedLists, *, level: float) -> Interval:
     """Clicks per list that the new ranker has won more than the old one."""
     lists = found.lists
-    total = sum((new - old) * count for (old, new), count in found.outcomes.items())
-    squares = sum((new - old) ** 2 * count for (old, new), count in found.outcomes.items())
+    total = sum((each.new - each.old) * count for each, count in found.outcomes.items())
+    squares = sum((each.new - each.old) ** 2 * count for each, count in found.outcomes.items())
     mean = total / lists
     variance = (squares - lists * mean**2) / max(lists - 1, 1)
     return mean_interval(lists, mean, variance, level=level)
-
-
-def _more(wins: int, losses: int, lists: int, *, level: float) -> float:
-    """Further lists until there is a winner, if the shares stay as they are."""
-    decided = wins + losses
-    needed = contests_needed(wins / decided, level=level)
-    return math.inf if math.isinf(needed) else math.ceil((needed - decided) * lists / decided)

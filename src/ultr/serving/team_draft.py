@@ -35,7 +35,7 @@ class Draft:
     yet. A place that would hold the same document whichever way the coin of its round had fallen gives no credit: the
     team of that document is the coin, and clicks on it would be noise. A prefix that both orders have in common is the
     best known of these. Whatever was taken before, each of the other places belongs to either team with probability
-    one half, so that users who click at random favour nobody.
+    one half, so that the clicks that both win of users who click at random have the same mean.
     """
 
     against: str
