@@ -119,6 +119,23 @@ def test_each_row_is_prior_and_clicks_by_the_formula() -> None:
     assert found.clicks[place] == log.clicks[-1]
 
 
+def test_exposures_deep_down_are_as_small_as_they_are() -> None:
+    log, ranker, _, _ = world()
+    steep = 1 / np.arange(1, DOCUMENTS + 1) ** 2.0
+    found = HeadQueries.of(ranker, log, propensities=steep.tolist())
+    position = np.empty(len(log.features), dtype=np.int64)
+    position[log.documents] = log.positions - 1
+    assert found.exposure == pytest.approx(found.impressions * steep[position[found.documents.astype(np.int64)]])
+    assert (found.exposure / found.impressions).min() == pytest.approx(1 / 64)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -0.1, float("nan")])
+def test_given_propensities_are_above_0(wrong: float) -> None:
+    log, ranker, _, _ = world()
+    with pytest.raises(DataError, match="propensities must be numbers above 0"):
+        HeadQueries.of(ranker, log, propensities=[*THETA[:-1], wrong])
+
+
 def test_rows_of_one_document_are_one() -> None:
     log, ranker, _, _ = world()
     # In each query, the documents of even and of odd rows have one name each.

@@ -148,7 +148,7 @@ class HeadQueries:
         of_cell = row[cells.documents]
         impressions, exposure, clicks = (
             np.bincount(of_cell, each, minlength=len(keys)).astype(np.float64, copy=False)
-            for each in (cells.impressions, cells.impressions * curve.clipped[cells.positions], cells.clicks)
+            for each in (cells.impressions, cells.impressions * curve.values[cells.positions], cells.clicks)
         )
         score = np.bincount(row, scores) / np.bincount(row)
         queries, documents = np.divmod(keys, len(known))

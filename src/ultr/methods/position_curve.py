@@ -43,7 +43,10 @@ class PositionCurve:
                     f"the log shows {positions} positions, but {len(given)} propensities are given; "
                     "give one for each position"
                 )
-            return cls(np.array(given[:positions], dtype=np.float64) / given[0], "given")
+            values = np.array(given[:positions], dtype=np.float64)
+            if not (values > 0).all():
+                raise DataError(f"propensities must be numbers above 0, got {values.min():g}")
+            return cls(values / values[0], "given")
         if (curve := _of_swaps(log)) is not None:
             return cls(curve, "swaps")
         if POSITION in ranker.learned_factors:
