@@ -151,6 +151,12 @@ def test_the_five_queries_that_lose_most_are_shown_and_all_are_counted() -> None
         " By the same estimate, 6 of 8 queries, with 75% of the pages, would get fewer clicks; for a single query that "
         "is a guess."
     )
+    # With trust bias taken off there is an estimate for all queries, and these numbers are not it.
+    inputs.against_shown.value_against_shown = replace(inputs.against_shown.value_against_shown, adjusted=True)
+    adjusted = decision(inputs)
+    assert adjusted.numbers["queries_that_lose"] is None
+    assert not adjusted.parts[-1].tables
+    assert "would get fewer" not in adjusted.parts[-1].answer
 
 
 def test_what_changes_is_said_with_the_number_of_queries() -> None:

@@ -163,8 +163,9 @@ def next_steps(inputs: ReportInputs) -> list[str]:
     if gain.verdict is Verdict.BAD:
         return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
     if gain.verdict is Verdict.GOOD:
+        losers = "" if _losing(inputs) is None else ", and at those that may lose"
         return [
-            "Look at the most frequent queries below, and at those that may lose.",
+            f"Look at the most frequent queries below{losers}.",
             *limit,
             f"Show it to a small part of the users and count their clicks: ultr export {quote(folder)}, then ultr "
             "serve.",
@@ -190,7 +191,8 @@ class Losing:
 
 def _losing(inputs: ReportInputs) -> Losing | None:
     found = inputs.against_shown
-    if found is None or not found.values:
+    # With trust bias taken off, there is an estimate for all queries together and none for each.
+    if found is None or not found.values or found.value_against_shown.adjusted:
         return None
     log, new, old = found.unseen.log, found.values[found.names[1]], found.values[AS_SHOWN]
     change, pages = new.totals - old.totals, new.bases
