@@ -181,9 +181,11 @@ def test_lists_that_two_rankers_made_give_no_placements(tmp_path: Path, form: st
     folder = ubi(tmp_path / "shown")
     (file,) = folder.glob("ubi_events*")
     events = [json.loads(line) for line in file.read_text().splitlines()]
-    for event in events:
-        if event["action_name"] == "impression" and event["query_id"] == "1-0":
-            event["event_attributes"]["ultr"]["team"] = "new"
+    made = [event for event in events if event["action_name"] == "impression" and event["query_id"] == "1-0"]
+    for number, event in enumerate(made):
+        # The last one is below the places that are drafted.
+        of_place = {"team": "new", "credited": True} if number < len(made) - 1 else {"team": None, "credited": False}
+        event["event_attributes"]["ultr"] |= of_place
     file.unlink()
     if form == "jsonl":
         file.write_text("".join(json.dumps(event) + "\n" for event in events))

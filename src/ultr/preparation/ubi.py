@@ -24,7 +24,8 @@ _HITS = ("query_response_hit_ids", "query_response_object_ids")
 _OBJECT = "event_attributes.object.object_id"
 _ORDINALS = ("event_attributes.position.ordinal", "event_attributes.position")
 _OF_EVENTS = "event_attributes."
-_TEAM = "event_attributes.ultr.team"
+_CREDITED = "event_attributes.ultr.credited"
+"""Given of every place of a list that two rankers have made, also of those that neither has brought."""
 _PLACEMENT = {"propensity": "event_attributes.ultr.propensity", "base_position": "event_attributes.ultr.base_rank"}
 """Attributes of impressions by which `ultr serve` says how exploration placed a document."""
 _OBJECT_ID = "object of the event"
@@ -268,9 +269,9 @@ def _of_impression(impressions: Any, name: str) -> Any:
     is all that is known of where it could have stood: their propensities are for who compares the two alone.
     """
     found = text(attribute(impressions, name, what=EVENTS))
-    if name != _PLACEMENT["propensity"] or not has_attribute(impressions, _TEAM):
+    if name != _PLACEMENT["propensity"] or not has_attribute(impressions, _CREDITED):
         return found
-    return attribute(impressions, _TEAM, what=EVENTS).isnull().ifelse(found, None)
+    return attribute(impressions, _CREDITED, what=EVENTS).isnull().ifelse(found, None)
 
 
 def _with_attributes(shown: Any, events: Any, names: Sequence[str], *, seen: bool) -> Any:
