@@ -53,9 +53,8 @@ def test_a_device_on_which_no_document_moved_cannot_be_told() -> None:
 
 def test_shorter_pages_are_compared_by_the_positions_that_both_have() -> None:
     (device,) = found(phone_length=2).factors
-    assert device.common.tolist() == [True, True, False, False]
-    assert device.depths()["desk"] == pytest.approx(1 + THETA[1], abs=0.05)
-    assert device.depths()["phone"] == pytest.approx(1 + THETA[1] ** 2, abs=0.05)
+    assert device.shared()["phone"].tolist() == [True, True, False, False]
+    assert device.depths()["phone"] == pytest.approx((1 + THETA[1] ** 2, 1 + THETA[1]), abs=0.05)
     assert "down to position 2" in device.judged()[1][0]
 
 

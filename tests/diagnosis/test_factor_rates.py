@@ -87,18 +87,24 @@ def test_positions(levels: list[Level], verdict: Verdict, answer: str) -> None:
         (
             [(100, 50, 0.4, 0.6), (100, 20, 0.1, 0.3), (100, 30, 0.2, 0.45)],
             False,
-            "By device, d1 is clicked most (0.500) and d2 least (0.200).",
+            "By device, d1 is clicked more (0.500) than d2 (0.200).",
         ),
         ([(100, 50, 0.3, 0.6), (100, 20, 0.1, 0.3)], False, "The values of device do not differ beyond chance."),
         (
             [(100, 50, 0.31, 0.6), (100, 20, 0.1, 0.3)],
             False,
-            "By device, d1 is clicked most (0.500) and d2 least (0.200).",
+            "By device, d1 is clicked more (0.500) than d2 (0.200).",
         ),
         (
             [(0, 0, np.nan, np.nan), (100, 20, 0.1, 0.3), (1, 1, 0.9, 1.0)],
             False,
-            "By device, d3 is clicked most (1.000) and d2 least (0.200).",
+            "By device, d3 is clicked more (1.000) than d2 (0.200).",
+        ),
+        (
+            # What was shown five times does not hide what was shown thousands of times.
+            [(7_495, 1_881, 0.24, 0.26), (7_500, 285, 0.034, 0.042), (5, 0, 0.0, 0.43)],
+            False,
+            "By device, d1 is clicked more (0.251) than d2 (0.038).",
         ),
         ([(0, 0, np.nan, np.nan), (100, 20, 0.1, 0.3)], False, "Device has one value only, so it can be left out."),
         (

@@ -59,7 +59,7 @@ def test_curves_are_those_of_the_users_of_each_device() -> None:
         np.testing.assert_allclose(curve.values, theta)
         np.testing.assert_allclose(curve.draws, np.tile(theta, (20, 1)))
         np.testing.assert_allclose(curve.band(3), np.tile(theta, (3, 1)))
-    assert found.depths() == pytest.approx({"desk": 1.75, "phone": 1.375})
+    assert found.depths()["phone"] == pytest.approx((1.375, 1.75))
     ratio = found.ratios()["phone"]
     assert (ratio.mean, ratio.low, ratio.high) == pytest.approx((1.375 / 1.75,) * 3)
     assert found.judged() == (
@@ -186,33 +186,48 @@ NONE = (np.nan, np.nan, np.nan)
 
 
 @pytest.mark.parametrize(
-    ("levels", "common"),
+    ("levels", "usual", "shared"),
     [
-        ([(1, 0.5, 0.2), (1, 0.5, 0.2)], [True, True, True]),
-        ([(1, 0.5, 0.2), (1, 0.5, np.nan)], [True, True, False]),
-        ([(1, 0.5, 0.2), NONE, (1, np.nan, 0.2)], [True, False, True]),
-        ([(1, 0.5, 0.2), NONE], [False, False, False]),
-        ([(1, 0.5, 0.2), (1, np.nan, np.nan)], [False, False, False]),
-        ([(1, 0.5, np.nan), (1, np.nan, 0.2)], [True, False, False]),  # one position alone is no curve
-        ([(1, 0.5, 0.2), (1, 0.5, 0.2), (1, np.nan, np.nan)], [True, True, True]),
+        ([(1, 0.5, 0.2), (1, 0.5, 0.2)], "0", {"1": [True, True, True]}),
+        ([(1, 0.5, 0.2), (1, 0.5, np.nan)], "0", {"1": [True, True, False]}),
+        ([(1, 0.5, 0.2), NONE, (1, np.nan, 0.2)], "0", {"2": [True, False, True]}),
+        # A value with short pages takes nothing from the others.
+        ([(1, 0.5, 0.2), (1, 0.4, 0.1), (1, 0.3, np.nan)], "0", {"1": [True] * 3, "2": [True, True, False]}),
+        ([NONE, (1, 0.5, 0.2), (1, 0.4, 0.1)], "1", {"2": [True, True, True]}),
+        ([(1, 0.5, 0.2), NONE], "0", {}),
+        ([(1, 0.5, 0.2), (1, np.nan, np.nan)], "0", {}),
+        ([(1, 0.5, np.nan), (1, np.nan, 0.2)], "0", {}),  # one position alone is no curve
+        ([NONE, NONE], "0", {}),
     ],
 )
-def test_positions_are_common_if_every_value_that_has_a_curve_knows_them(
-    levels: list[tuple[float, float, float]], common: list[bool]
+def test_each_value_is_compared_with_the_most_frequent_one_that_has_a_curve_where_both_have_one(
+    levels: list[tuple[float, float, float]], usual: str, shared: dict[str, list[bool]]
 ) -> None:
     found = curves(*(level(str(number), values) for number, values in enumerate(levels)))
-    assert found.common.tolist() == common
-    told = [str(number) for number, values in enumerate(levels) if sum(common) > 1 and np.isfinite(values[1:]).any()]
-    assert list(found.depths()) == told
+    assert found.usual.level == usual
+    assert {name: known.tolist() for name, known in found.shared().items()} == shared
+    assert list(found.depths()) == list(found.ratios()) == list(shared)
+    for name, known in shared.items():
+        sums = tuple(np.array(levels[int(each)])[known].sum() for each in (name, usual))
+        assert found.depths()[name] == pytest.approx(sums)
 
 
-def test_nothing_is_compared_where_the_most_frequent_value_has_no_curve() -> None:
+def test_the_value_without_a_curve_is_the_one_that_cannot_be_told_though_it_is_the_most_frequent() -> None:
     found = curves(level("desk", NONE), level("phone", (1, 0.5, 0.2)), level("watch", (1, 0.4, 0.1)))
-    assert list(found.depths()) == ["phone", "watch"]
-    assert found.ratios() == {}
     verdict, said = found.judged()
-    assert verdict is Verdict.UNKNOWN
-    assert said == ["for device phone and watch it cannot be told: too few documents moved there"]
+    assert verdict is Verdict.CAREFUL
+    assert said[0].startswith("with device watch, users see fewer positions than with phone, 1.5 against 1.7 down to")
+    assert said[1:] == ["for device desk it cannot be told: too few documents moved there"]
+    alone = curves(level("desk", NONE), level("phone", (1, 0.5, 0.2)))
+    assert alone.judged() == (
+        Verdict.UNKNOWN,
+        ["for device desk it cannot be told: too few documents moved there"],
+    )
+    neither = curves(level("desk", NONE), level("phone", NONE))
+    assert neither.judged() == (
+        Verdict.UNKNOWN,
+        ["for device desk and phone it cannot be told: too few documents moved there"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -329,7 +344,8 @@ def test_tables_and_numbers_have_every_curve_and_drawings_those_that_are_known()
         {"position": "2", "desk": "0.500\n.500-.500", "phone": "0.250\n.250-.250", "watch": ""},
     ]
     numbers = section.numbers["factors"]["device"]
-    assert numbers["positions_seen"] == {"desk": 1.5, "phone": 1.25}
+    assert numbers["usual"] == "desk"
+    assert numbers["positions_seen"] == {"phone": {"own": 1.25, "usual": 1.5}}
     assert numbers["levels"]["phone"]["values"] == [1, 0.25]
     assert numbers["ratios"]["phone"]["mean"] == pytest.approx(1.25 / 1.5)
     (drawing,) = section.drawings().values()

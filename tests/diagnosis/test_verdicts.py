@@ -234,8 +234,8 @@ def test_rates_fall_where_their_intervals_are_apart(clicks: int) -> None:
 @pytest.mark.parametrize(
     ("clicked", "said"),
     [
-        ((40, 90), "by device, phone is clicked most (0.900) and desk least (0.400)"),
-        ((90, 40), "by device, desk is clicked most (0.900) and phone least (0.400)"),
+        ((40, 90), "by device, phone is clicked more (0.900) than desk (0.400)"),
+        ((90, 40), "by device, desk is clicked more (0.900) than phone (0.400)"),
         ((50, 55), "the values of device do not differ beyond chance"),
     ],
 )

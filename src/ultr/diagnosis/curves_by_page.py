@@ -83,49 +83,59 @@ class PageCurves:
         return cls(factor.name, log.position.levels, tuple(found), int(queries.max()) + 1)
 
     @property
-    def common(self) -> Mask:
-        """[positions], those that are known for the first value and for every other one that has a curve."""
-        told = [curve.known for curve in self.curves if curve.known.sum() > 1]
-        return np.logical_and.reduce(told) if len(told) > 1 else np.zeros(len(self.positions), dtype=np.bool_)
+    def usual(self) -> LevelCurve:
+        """The value that others are compared with: the most frequent one that has a curve."""
+        return next((curve for curve in self.curves if curve.known.sum() > 1), self.curves[0])
 
-    def depths(self) -> dict[str, float]:
-        """Positions seen for each time that the first is seen, among those common to all, by value."""
-        return {curve.level: float(curve.values[self.common].sum()) for curve in self.curves if self._told(curve)}
+    def shared(self) -> dict[str, Mask]:
+        """[positions], those that are known for a value and for the usual one, for each value that has several."""
+        both = {curve.level: curve.known & self.usual.known for curve in self.curves if curve is not self.usual}
+        return {level: known for level, known in both.items() if known.sum() > 1}
+
+    def depths(self) -> dict[str, tuple[float, float]]:
+        """Positions seen for each time that the first is seen, with a value and with the usual one, by value.
+
+        Those that both have are counted.
+        """
+        values = {curve.level: curve.values for curve in self.curves}
+        return {
+            level: (float(values[level][known].sum()), float(self.usual.values[known].sum()))
+            for level, known in self.shared().items()
+        }
 
     def ratios(self) -> dict[str, Interval]:
-        """Depth of each other value over that of the most frequent one, with its interval, where it can be told.
+        """Depth of each value over that of the usual one, with its interval, where it can be told.
 
         The intervals hold together: with k of them, each has a level of 1 - 0.05 / k.
         """
-        told = [curve for curve in self.curves if self._told(curve)]
-        if len(told) < 2 or told[0] is not self.curves[0]:
-            return {}
-        first, *others = told
-        found = {}
-        for curve in others:
-            ratio = curve.draws[:, self.common].sum(axis=1) / first.draws[:, self.common].sum(axis=1)
+        shared, depths, found = self.shared(), self.depths(), {}
+        for curve in self.curves:
+            if curve.level not in shared:
+                continue
+            known = shared[curve.level]
+            ratio = curve.draws[:, known].sum(axis=1) / self.usual.draws[:, known].sum(axis=1)
             if np.isnan(ratio).mean() > MOST_FAILED:
                 continue
-            ends = percentiles(ratio, 1 - 0.05 / len(others), self.queries)
-            interval = Interval(self.depths()[curve.level] / self.depths()[first.level], *map(float, ends))
+            ends = percentiles(ratio, 1 - 0.05 / len(shared), self.queries)
+            own, usual = depths[curve.level]
+            interval = Interval(own / usual, *map(float, ends))
             if interval.high < TOO_WIDE * interval.low:
                 found[curve.level] = interval
         return found
 
-    def _told(self, curve: LevelCurve) -> bool:
-        return bool(self.common.sum() > 1 and curve.known[self.common].all())
-
     def judged(self) -> tuple[Verdict, list[str]]:
         """The verdict on one factor, and sentences."""
-        usual = self.curves[0].level
+        usual, shared = self.usual.level, self.shared()
         ratios, depths = self.ratios(), self.depths()
-        untold = [curve.level for curve in self.curves[1:] if curve.level not in ratios]
+        untold = [curve.level for curve in self.curves if curve.level not in ratios and curve is not self.usual]
+        if self.usual.known.sum() < 2:
+            untold = [curve.level for curve in self.curves]
         differ = {level: each for level, each in ratios.items() if not each.low <= 1 <= each.high}
-        last = self.positions[int(np.flatnonzero(self.common)[-1])] if self.common.any() else ""
         said = [
             f"with {self.factor} {level}, users see {'fewer' if each.mean < 1 else 'more'} positions than with "
-            f"{usual}, {depths[level]:.1f} against {depths[usual]:.1f} down to position {last} for each time that they "
-            f"see the first (ratio {each.text(', 95 % interval ')})"
+            f"{usual}, {depths[level][0]:.1f} against {depths[level][1]:.1f} down to position "
+            f"{self.positions[int(np.flatnonzero(shared[level])[-1])]} for each time that they see the first "
+            f"(ratio {each.text(', 95 % interval ')})"
             for level, each in differ.items()
         ]
         if same := [level for level in ratios if level not in differ]:
@@ -157,7 +167,8 @@ class PageCurves:
                 | dict(zip(columns, (each.tolist() for each in curve.band(self.queries)), strict=True))
                 for curve in self.curves
             },
-            "positions_seen": self.depths(),
+            "usual": self.usual.level,
+            "positions_seen": {level: {"own": own, "usual": usual} for level, (own, usual) in self.depths().items()},
             "ratios": {level: vars(ratio) for level, ratio in self.ratios().items()},
         }
 

@@ -89,12 +89,12 @@ def _of_factor(factor: FactorRates) -> str:
     shown = np.flatnonzero(factor.rates.impressions > 0)
     if len(shown) < 2:
         return f"{factor.name} has one value only, so it can be left out"
-    values = factor.rates.values[shown]
-    high, low = shown[values.argmax()], shown[values.argmin()]
     rates = factor.rates
+    # Those whose intervals are furthest apart: the rate of a value that was hardly shown may be anything.
+    high, low = shown[rates.low[shown].argmax()], shown[rates.high[shown].argmin()]
     if rates.low[high] <= rates.high[low]:
         return f"the values of {factor.name} do not differ beyond chance"
     return (
-        f"by {factor.name}, {factor.levels[high]} is clicked most ({rates.values[high]:.3f}) and {factor.levels[low]} "
-        f"least ({rates.values[low]:.3f})"
+        f"by {factor.name}, {factor.levels[high]} is clicked more ({rates.values[high]:.3f}) than {factor.levels[low]} "
+        f"({rates.values[low]:.3f})"
     )
