@@ -87,8 +87,11 @@ def test_one_event_that_was_written_twice_counts_once(engine: Engine) -> None:
         {"page": 2, "sku": "x", "id": "e2", "at": 6},
         {"page": 2, "sku": "x", "id": None, "at": 6},
         {"page": 2, "sku": "x", "id": None, "at": 7},
+        {"page": 2, "sku": "x", "id": "", "at": 8},
+        {"page": 2, "sku": "x", "id": " ", "at": 9},
+        {"page": 2, "sku": "x", "id": "", "at": 10},
     ]
-    for event_id, expected, copies in ((None, {1: 2, 2: 3, 3: 0}, 2), ("id", {1: 1, 2: 3, 3: 0}, 3)):
+    for event_id, expected, copies in ((None, {1: 2, 2: 6, 3: 0}, 2), ("id", {1: 1, 2: 6, 3: 0}, 3)):
         result, rows = joined(engine, SHOWN, events, impression=("page",), document="sku", event_id=event_id)
         assert {row["page"]: row["click"] for row in rows if row["sku"] == "x"} == expected
         assert result.duplicates == copies

@@ -48,6 +48,20 @@ def test_a_user_who_clicks_half_of_fifty_results_is_a_robot(pages: int, found: i
     assert summary.pages.aside == found * pages
 
 
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_rows_that_are_there_several_times_make_no_robot_and_no_further_clicks(copies: int, tmp_path: Path) -> None:
+    three, six = page(100, "a", "uvw", "111"), page(101, "a", "uvwxyz", "111111")
+    summary = prepared_with([*PEOPLE, *three, *six] * copies, tmp_path / "pages", drop_robots=True).summary
+    assert (summary.robots.pages, summary.robots.clicks, summary.pages.aside) == (1, 6, 1)
+    # Six pages of four results that are all clicked: a user who has seen 24 results, not 48 or 72.
+    rows = [*PEOPLE, *(row for n in range(6) for row in page(200 + n, "b", "uvwx", "1111"))] * copies
+    users = [f"u{row['impression']}" if row["impression"] < 200 else "eager" for row in rows]
+    table = frame(rows).append_column("user", pyarrow.array(users))
+    by_user = prepare(table, tmp_path / "users", user="user").summary
+    assert by_user.robots is not None
+    assert (by_user.robots.users, by_user.robots.pages) == (0, 0)
+
+
 def test_queries_and_users_with_few_pages_are_put_aside(tmp_path: Path) -> None:
     rows = [*PEOPLE, *page(100, "rare", "uv", "10")]
     users = [f"u{row['impression'] % 7}" for row in rows]

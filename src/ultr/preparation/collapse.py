@@ -111,6 +111,13 @@ def collapse(
     )
 
 
+def rows_once(engine: Engine, rows: Any, pages: Any) -> Any:
+    """The rows of some pages, each of them once, however often it is there."""
+    some = rows.filter(rows.fault == reasons.KEPT).semi_join(pages, "page")
+    given = [name for name in some.columns if name.startswith("given_") or name == "label"]
+    return engine.keep(some.drop(*given, *_numbered(some, "h")).distinct())
+
+
 def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: Sequence[Any]) -> Collapsed:
     """The same with rows that are there several times counted once.
 
@@ -122,10 +129,7 @@ def without_repeated_rows(engine: Engine, rows: Any, first: Collapsed, begins: S
     if not count:
         return first
     again = engine.keep(first.members.semi_join(twice, "list").select("page"))
-    some = rows.filter(rows.fault == reasons.KEPT).semi_join(again, "page")
-    given = [name for name in some.columns if name.startswith("given_") or name == "label"]
-    some = some.drop(*given, *_numbered(some, "h"))
-    some = engine.keep(some.distinct())
+    some = rows_once(engine, rows, again)
     pages = page_table(engine, some)
     second = collapse(engine, some, pages, rows_on=lambda pages: some.filter(some.page.isin(pages.page)), begins=begins)
     lists = engine.count(first.lists)

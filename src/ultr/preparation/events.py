@@ -13,7 +13,7 @@ from ultr.errors import DataError, OptionError
 from ultr.preparation.engine import Engine
 from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.times import microseconds
-from ultr.preparation.values import text
+from ultr.preparation.values import no_text, text
 
 CLICK = "click"
 WINDOW = 1800.0
@@ -196,7 +196,7 @@ def _once(events: Any, spec: EventsSpec) -> Any:
     order = [*(spec.impression or spec.keys), spec.document, *filter(None, (spec.time, spec.action))]
     place = ibis.row_number().over(group_by=spec.event_id, order_by=order)
     numbered = events.mutate(**{_PLACE: place})
-    return numbered.filter((numbered[_PLACE] == 0) | numbered[spec.event_id].isnull()).drop(_PLACE)
+    return numbered.filter((numbered[_PLACE] == 0) | no_text(numbered[spec.event_id])).drop(_PLACE)
 
 
 def _keys(engine: Engine, table: Any, spec: EventsSpec, names: Mapping[str, str], what: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ultr.errors import DataError
 from ultr.preparation import values
 from ultr.preparation.columns import factor_column, factor_edges
 from ultr.preparation.engine import Engine
+from ultr.preparation.feature_columns import MOSTLY
 
 MISSING = "missing"
 """The level of a categorical bias factor where a row has no value of it."""
@@ -77,9 +78,8 @@ def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | 
     column = table[name]
     # The list of a page has a value for each document.
     given = (column.unnest() if column.type().is_array() else column).name("value").as_table()
-    kind = given.value.type()
     count = engine.counts(given.aggregate(values=given.value.approx_nunique()))["values"]
-    if count > MOST_NUMBERS and (kind.is_floating() or kind.is_decimal()):
+    if count > MOST_NUMBERS and _is_measured(engine, given):
         if known is not None:
             raise DataError(
                 f"bias factor {name!r} has so many values here that they are cut into bins, but the log that this is "
@@ -94,9 +94,25 @@ def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | 
     return FactorColumn(name)
 
 
+def _is_measured(engine: Engine, given: Any) -> bool:
+    """True for numbers with fractions; in a CSV file they are text, of which nearly all must be numbers."""
+    kind = given.value.type()
+    if not kind.is_string():
+        return bool(kind.is_floating() or kind.is_decimal())
+    number, present = values.as_number(given.value), ~values.absent(given.value)
+    found = engine.counts(
+        given.aggregate(
+            present=present.cast("int64").sum(),
+            numbers=(present & number.notnull()).cast("int64").sum(),
+            broken=(present & (number != number.round().cast("float64"))).cast("int64").sum(),
+        )
+    )
+    return found["broken"] > 0 and found["numbers"] >= MOSTLY * found["present"]
+
+
 def _edges(engine: Engine, given: Any) -> tuple[float, ...]:
     """Quantiles of a column of numbers, from how often each value occurs: the same in every engine."""
-    counts = given.select(value=given.value.cast("float64"))
+    counts = given.select(value=values.as_number(given.value).cast("float64"))
     counts = counts.filter(counts.value.notnull(), ~counts.value.isnan(), ~counts.value.isinf())
     found = engine.fetch(counts.group_by("value").agg(rows=counts.count().cast("int64")))
     numbers, rows = (found[name].to_numpy() for name in ("value", "rows"))

@@ -136,7 +136,7 @@ class _Preparation:
         every = page_table(engine, found.rows)
         read = RowsRead.of(engine, every)
         named = every.filter(every.page.notnull()) if read.nameless else every
-        pages, robots = marked(engine, named, options.robots, drop=options.drop_robots)
+        pages, robots = marked(engine, found.rows, named, options.robots, drop=options.drop_robots)
         pages = without_few(engine, pages, of_query=options.fewest_pages, of_user=options.fewest_user_pages)
         begins = self._begins(kept_pages(pages)) if found.columns.time else []
         on_pages = partial(found.rows_on, engine)

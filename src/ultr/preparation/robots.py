@@ -7,6 +7,7 @@ from typing import Any
 
 from ultr import checks
 from ultr.counted import counted
+from ultr.preparation.collapse import page_table, rows_once
 from ultr.preparation.engine import Engine
 from ultr.preparation.reasons import FEW_OF_QUERY, FEW_OF_USER, KEPT, ROBOT
 
@@ -64,27 +65,35 @@ class Robots:
         return f"{what}; {done}"
 
 
-def marked(engine: Engine, pages: Any, rules: RobotRules, *, drop: bool) -> tuple[Any, Robots]:
+def marked(engine: Engine, rows: Any, pages: Any, rules: RobotRules, *, drop: bool) -> tuple[Any, Robots]:
     """The pages with the fault of a robot where they look like one and are to be dropped, and how many these are."""
-    users, with_users = 0, "user" in pages.columns
-    if with_users:
-        kept = pages.filter((pages.fault == KEPT) & pages.user.notnull())
-        of_users = kept.group_by("user").agg(results=kept.length.sum(), clicks=kept.clicks.sum())
-        of_users = of_users.filter(
-            (of_users.results >= rules.user_results)
-            & (of_users.clicks.cast("float64") >= rules.user_share * of_users.results)
-        )
-        of_users = engine.keep(of_users.select(robot="user"))
-        users = engine.count(of_users)
-        pages = pages.left_join(of_users, pages.user == of_users.robot)
-    robot = (pages.length >= rules.page_results) & (pages.clicks == pages.length)
-    robot = (pages.fault == KEPT) & (robot | pages.robot.notnull() if with_users else robot)
-    counts = engine.counts(pages.aggregate(pages=robot.cast("int64").sum(), clicks=pages.clicks.sum(where=robot)))
-    found = Robots(**counts, users=users, dropped=drop, rules=rules.in_words(users=with_users))
+    robots, of_users = _like_robots(pages, rules)
+    robots = engine.keep(robots.select("page", "clicks"))
+    if engine.count(robots.limit(1)):
+        # A result that is there twice is one result, and one click; few pages need to be counted again for that.
+        robots, of_users = _like_robots(page_table(engine, rows_once(engine, rows, robots)), rules)
+        robots = engine.keep(robots.select("page", "clicks"))
+    counts = engine.counts(robots.aggregate(pages=robots.count(), clicks=robots.clicks.sum()))
+    users = 0 if of_users is None else engine.count(of_users)
+    found = Robots(**counts, users=users, dropped=drop, rules=rules.in_words(users=of_users is not None))
     if not (drop and found.pages):
-        return pages.drop("robot") if with_users else pages, found
-    pages = pages.mutate(fault=robot.ifelse(ROBOT.code, pages.fault).cast("int16"))
-    return engine.keep(pages.drop("robot") if with_users else pages), found
+        return pages, found
+    robot = pages.page.isin(robots.page)
+    return engine.keep(pages.mutate(fault=robot.ifelse(ROBOT.code, pages.fault).cast("int16"))), found
+
+
+def _like_robots(pages: Any, rules: RobotRules) -> tuple[Any, Any | None]:
+    """The pages that the rules are true of, and the users that are robots if users are known."""
+    kept = pages.filter(pages.fault == KEPT)
+    by_page = (kept.length >= rules.page_results) & (kept.clicks == kept.length)
+    if "user" not in pages.columns:
+        return kept.filter(by_page), None
+    known = kept.filter(kept.user.notnull())
+    users = known.group_by("user").agg(results=known.length.sum(), clicks=known.clicks.sum())
+    users = users.filter(
+        (users.results >= rules.user_results) & (users.clicks.cast("float64") >= rules.user_share * users.results)
+    )
+    return kept.filter(by_page | kept.user.isin(users.user)), users
 
 
 def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> Any:

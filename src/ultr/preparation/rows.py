@@ -44,6 +44,12 @@ class Kinds:
 def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> RowFormat:
     """The format of a log: rows for documents, or for pages."""
     listy = table[columns.document].type().is_array()
+    if listy and table[columns.document].type().value_type.is_struct():
+        fields = ", ".join(table[columns.document].type().value_type.names)
+        raise DataError(
+            f"{columns.document} of {what} holds lists of records ({fields}), not of ids; give a row for each "
+            "document, as sql:SELECT with unnest does, or lists of ids"
+        )
     if columns.position is not None and not listy:
         if not columns.impression:
             raise DataError(
@@ -51,18 +57,16 @@ def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> Ro
                 f"(several as a,b), of: {listed(table.columns)}"
             )
         return RowFormat(columns, pages=False)
-    if not listy:
-        first = table.filter(values.text(table[columns.document]).contains(columns.separator)).limit(1)
-        if not engine.fetch(first.select(columns.document)).num_rows:
-            raise DataError(
-                f"{what} has no column that looks like the position, and {columns.document} holds no lists; "
-                f"name the position with --position, one of: {listed(table.columns)}"
-            )
+    if not _holds_lists(engine, table[columns.document], columns):
+        raise DataError(
+            f"{what} has no column that looks like the position, and {columns.document} holds no lists; "
+            f"name the position with --position, one of: {listed(table.columns)}"
+        )
     if columns.features:
         raise DataError(
             f"{what} has one row a result page, so its features must come from a second table; give --features-from"
         )
-    if columns.position is not None and not table[columns.position].type().is_array():
+    if columns.position is not None and not _holds_lists(engine, table[columns.position], columns):
         if "position" not in columns.guessed:
             raise DataError(
                 f"{what} has one row a result page, so {columns.position} must be a list like {columns.document}; "
@@ -71,6 +75,58 @@ def row_format(engine: Engine, table: Any, columns: Columns, *, what: str) -> Ro
         columns = columns.without("position")
     # A session has several pages, so that a column of a log of pages tells them apart only if it is said to.
     return RowFormat(columns.without("impression") if "impression" in columns.guessed else columns, pages=True)
+
+
+def with_lists(engine: Engine, table: Any, columns: Columns, *, what: str) -> Any:
+    """A log of pages with lists in place of text that has a value for each document.
+
+    Signals are given as clicks are, in bits or with separators. A factor is that of the whole page unless it has as
+    many values as documents on every page.
+    """
+    documents = _listed(engine, table[columns.document], columns)
+    lists: dict[str, Any] = {}
+    if columns.position is not None:
+        lists[columns.position] = _listed(engine, table[columns.position], columns)
+    for name, text in columns.signals.items():
+        column = table[signal_column(text)[0]]
+        if not (column.type().is_array() or column.type().is_string()):
+            raise DataError(
+                f"{what} has one row a result page, so the signal {name} must have a value for each document, as a "
+                f"list or as text like {columns.click}; {column.get_name()} has one for the whole page"
+            )
+        if column.type().is_string():
+            lists[column.get_name()] = _in_pieces(engine, column, documents, columns)
+    for name in columns.factor_names:
+        if table[name].type().is_string():
+            pieces = _listed(engine, table[name], columns)
+            fits = table.aggregate(
+                others=(pieces.length() != documents.length()).cast("int64").sum(),
+                several=(documents.length() > 1).cast("int64").sum(),
+            )
+            found = engine.counts(fits)
+            if found["several"] and not found["others"]:
+                lists[name] = pieces
+    return table.mutate(**lists) if lists else table
+
+
+def _holds_lists(engine: Engine, column: Any, columns: Columns) -> bool:
+    """True for lists, and for text with a separator somewhere."""
+    if column.type().is_array():
+        return True
+    given = values.text(column).name("given").as_table()
+    return engine.count(given.filter(given.given.contains(columns.separator)).limit(1)) > 0
+
+
+def _in_pieces(engine: Engine, column: Any, documents: Any, columns: Columns) -> Any:
+    """The values of text such as `0,1,0` or `010`; of a page with one document it is all of the text."""
+    import ibis
+
+    text = values.text(column).strip()
+    letters = ibis.range(0, text.length().cast("int64")).map(lambda place: text.substr(place, 1))
+    whole = (documents.length() == 1) & ~text.contains(columns.separator)
+    return ibis.cases(
+        (whole, ibis.array([text])), (text.contains(columns.separator), _listed(engine, text, columns)), else_=letters
+    )
 
 
 def rows_on(pages: Any, table: Any, columns: Columns, *, nameless: bool) -> Any:

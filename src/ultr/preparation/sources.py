@@ -32,6 +32,8 @@ FORMATS = {
 }
 _SQL = "sql:"
 _DATABASE = "duckdb:"
+_ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+"""What Arrow calls an index of pandas that has no name."""
 _WHAT_OF_IT = re.compile(r"(?P<path>.*?)[?](?P<what>sql|table)=(?P<value>.*)", re.DOTALL)
 
 
@@ -57,7 +59,12 @@ def is_columnar(log: object) -> bool:
 
 
 def open_table(engine: Engine, log: object) -> Any:
-    """A log, or a table of features, as an Ibis table of an engine."""
+    """A log, or a table of features, as an Ibis table of an engine; the numbers of pandas' rows are no column of it."""
+    table = _opened(engine, log)
+    return table.drop(*(name for name in table.columns if _ROW_NUMBERS.fullmatch(name)))
+
+
+def _opened(engine: Engine, log: object) -> Any:
     if not isinstance(log, str | Path):
         return _frame(log)
     text = str(log)

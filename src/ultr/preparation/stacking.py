@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from ultr.preparation import values
+
 
 def stacked(tables: Sequence[Any]) -> Any:
     """The rows of all tables, with the columns of all; a struct has the fields that it has anywhere."""
@@ -62,4 +64,5 @@ def _as(column: Any, kind: Any) -> Any:
         return ibis.struct(
             {name: _as(column[name], field) if name in inside else ibis.null(field) for name, field in kind.items()}
         )
-    return column.cast(kind)
+    # 7.0 is 7, as an id that is a number in one file and text in another.
+    return values.text(column) if kind.is_string() else column.cast(kind)

@@ -15,7 +15,7 @@ from ultr.preparation.factors import factor_columns
 from ultr.preparation.feature_columns import feature_columns, in_words
 from ultr.preparation.opened import Opened, open_log
 from ultr.preparation.options import Options
-from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of, rows_on
+from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of, rows_on, with_lists
 from ultr.preparation.times import time_of
 
 _TIMES = ("time", "timestamp", "date", "day", "datetime", "ts", "created_at", "event_time")
@@ -80,6 +80,8 @@ def survey(
     inline = replace(asked, features=()) if options.features_from is not None else asked
     layout = row_format(engine, table, inline.found_in(table.columns, what=what), what=what)
     columns = layout.columns
+    if layout.pages:
+        table = with_lists(engine, table, columns, what=what)
     features = feature_columns(engine, table, columns.features, what=what, categories=categories)
     if not opened.cheap:
         used = dict.fromkeys([*columns.used(), *columns.features])
