@@ -16,7 +16,7 @@ from ultr.evaluation import click_fit
 from ultr.methods import RegressionEM
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionObjective
-from ultr.relevance import MLP
+from ultr.relevance import MLP, Trees
 from ultr.relevance.mlp import Network
 from ultr.train.lists import Batch
 
@@ -128,3 +128,14 @@ def test_the_likelihood_of_its_clicks_and_skips_by_hand(small_log: ClickLog) -> 
         fit = click_fit(ranker, one)
     assert fit.log_likelihood == pytest.approx(expected / 40)
     assert fit.list_log_likelihood == pytest.approx((2 * np.log(1 / 2.3) + np.log(0.5 / 2.3)) / 3)
+
+
+@pytest.mark.parametrize("relevance", [MLP(hidden=(16,), steps=600), Trees(rounds=60)])
+def test_propensities_below_the_end_of_short_pages_are_those_of_the_long_ones(relevance: MLP | Trees) -> None:
+    random = np.random.default_rng(0)
+    sizes = np.where(np.arange(3_000) % 4 == 0, 6, 3)
+    position = np.concatenate([np.arange(1, size + 1) for size in sizes])
+    features = random.random((len(position), 2))
+    clicks = random.random(len(position)) < position**-0.5 * (0.1 + 0.8 * features[:, 0])
+    found = RegressionEM(relevance=relevance).fit(features, clicks.astype(np.int64), group=sizes)
+    assert found.propensities() == pytest.approx(np.arange(1, 7) ** -0.5, abs=0.05)

@@ -133,6 +133,22 @@ def test_trees_of_categories_are_those_of_lightgbm_on_what_they_grow_on() -> Non
     np.testing.assert_allclose(model.forest.predict(features, 2), model.table.detach(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_a_round_in_which_no_split_gains_anything_loses_no_later_one(outputs: int) -> None:
+    features = (np.arange(60) % 2).astype(np.float32).reshape(-1, 1)
+    scaling = FeatureScaling.fit(features)
+    model = BoostedTrees(Trees(fewest_documents=5), outputs).requires_grad_()
+    model.begin(all_documents(Inputs(features, Preprocessing(scaling, {}), names=("x",))))
+    even = torch.ones(60, outputs)
+    for gain in (1.0, 0.0, 0.0, 1.0, 0.0, -1.0):
+        # Where both values of the feature have the same gradient, nothing is gained by telling them apart.
+        gradient = torch.from_numpy(features) * gain * even
+        model.step(gradient - gradient.mean(), even)
+        assert model.table is not None
+        np.testing.assert_allclose(model.forest.predict(features, outputs), model.table.detach(), rtol=1e-5, atol=1e-6)
+    assert len(model.forest) >= 3 * outputs
+
+
 def test_a_path_has_few_categorical_features_so_that_trees_stay_small() -> None:
     forest = _forest(LabelBaseline(relevance=replace(CATEGORICAL, leaves=15)).fit(_shops())).forest
 

@@ -64,7 +64,7 @@ class RegressionObjective(PointwiseObjective):
     def maximise(self, sums: Tensor, rate: float) -> None:
         """Move each propensity towards the mean probability that the documents at its position were examined."""
         examined, count = sums
-        mean = (examined / count.clamp(min=1)).float()
+        mean = (examined / count.where(count > 0, 1)).float()
         self.theta.lerp_(mean.where(count > 0, self.theta), rate)
 
     def propensities(self) -> Doubles:

@@ -121,7 +121,6 @@ class _Growth:
     def __init__(self, options: Trees, documents: Documents, start: Doubles) -> None:
         self._place = torch.full((len(documents.inputs),), -1)
         self._place[documents.rows] = torch.arange(len(documents.rows))
-        self._rounds = 0
         features = np.array(documents.inputs.features[documents.rows.numpy()])
         named = [documents.inputs.names.index(name) for name in options.categorical]
         columns = sorted({*named, *documents.inputs.preprocessing.categories})
@@ -134,13 +133,14 @@ class _Growth:
         return self.table.index_select(0, self._place[rows])
 
     def grow(self, gradient: Tensor, curvature: Tensor) -> Forest:
-        """The trees of one more round; the table moves with them."""
+        """The trees of one more round, none if no split gains anything; the table moves with them."""
         steps = [each.double().numpy() for each in (gradient, curvature.clamp(min=_SMALLEST))]
         if self.table.shape[1] == 1:
             steps = [each.ravel() for each in steps]
+        # LightGBM takes a round without a split back, so that rounds are not numbered by how often it was asked.
+        rounds = self._booster.num_trees() // self.table.shape[1]
         self._booster.update(fobj=lambda *_: tuple(steps))
-        self._rounds += 1
-        dump = self._booster.dump_model(start_iteration=self._rounds - 1, num_iteration=1)
+        dump = self._booster.dump_model(start_iteration=rounds, num_iteration=1)
         sums = self._sums().reshape(self.table.shape)
         self.table = torch.from_numpy(sums.astype(np.float32)).requires_grad_()
         return forest_of_lightgbm(dump["tree_info"], self.table.shape[1], self._codes)
