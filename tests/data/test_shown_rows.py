@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ultr import ClickLog, JudgedLists, log_of_rows
+from ultr import MLP, ClickLog, JudgedLists, LabelBaseline, log_of_rows
 from ultr.data.shown_rows import data_of, judged_of_rows, row_offsets
 from ultr.errors import DataError, OptionError, UltrError
 
@@ -166,3 +166,20 @@ def test_rows_of_pandas_in_another_order_are_refused() -> None:
     other = log_of_rows(turned.set_index("a"), clicks.loc[turned.index], group=[2, 3])
     assert log_of_rows(turned, clicks.to_numpy(), group=[2, 3]).clicks.tolist() == CLICKS
     assert same.clicks.tolist() == other.clicks.tolist() == CLICKS[::-1]
+
+
+def test_labels_queries_and_impressions_in_another_order_than_the_features_are_refused_too() -> None:
+    features = pd.DataFrame({"a": [0.1, 0.7, 0.4, 0.2]})
+    turned = pd.Series([2, 0, 1, 0], index=[3, 2, 1, 0])
+    right = pd.Series([0, 0, 1, 1])
+    for made in (
+        lambda: judged_of_rows(features, turned, qid=right),
+        lambda: judged_of_rows(features, right, qid=turned.sort_values()),
+        lambda: log_of_rows(features, right, qid=right, impressions=turned),
+    ):
+        with pytest.raises(OptionError, match="has the index of the features in another order"):
+            made()
+    assert judged_of_rows(features, turned.to_numpy(), qid=right).queries == 2
+    ranker = LabelBaseline(relevance=MLP(hidden=(4,), steps=1)).fit(features, right, qid=right).ranker_
+    with pytest.raises(OptionError, match="qid has the index of the features in another order"):
+        ranker.predict(features, qid=right.iloc[::-1])

@@ -57,8 +57,9 @@ def log_of_rows(
     offsets, queries = _pages(len(matrix), qid=qid, group=group)
     places = None if position is None else _positions(position, offsets, several=group is None)
     _check_length("clicks", clicks, len(matrix))
-    for name, values in {"clicks": clicks, "qid": qid, "position": position, **(factors or {})}.items():
-        _check_index(name, values, features)
+    by_row = {"clicks": clicks, "qid": qid, "position": position, "impressions": impressions, **(factors or {})}
+    for name, values in by_row.items():
+        check_index(name, values, features)
     causes: dict[str, Any] = {name: np.asarray(values) for name, values in (factors or {}).items()}
     if taken := causes.keys() & signature(ClickLog.of).parameters.keys():
         raise OptionError(f"a bias factor cannot be called {min(taken)!r}, which is another part of a log; rename it")
@@ -86,6 +87,8 @@ def judged_of_rows(features: object, labels: object, *, qid: object = None, grou
     matrix, names, _ = _features(features, with_texts=False)
     offsets, queries = _pages(len(matrix), qid=qid, group=group)
     _check_length("labels", labels, len(matrix))
+    for name, values in {"labels": labels, "qid": qid}.items():
+        check_index(name, values, features)
     return JudgedLists.of(
         features=matrix,
         labels=whole_numbers("labels", labels, of="judged lists"),
@@ -93,6 +96,18 @@ def judged_of_rows(features: object, labels: object, *, qid: object = None, grou
         query_ids=None if queries is None else queries.tolist(),
         feature_names=names,
     )
+
+
+def check_index(name: str, values: object, features: object) -> None:
+    """Refuse rows of pandas in another order than those of the features, which are taken as they come."""
+    ours: Any = getattr(features, "index", None)
+    theirs: Any = getattr(values, "index", None)
+    both = all(hasattr(each, "equals") for each in (ours, theirs))
+    if both and not ours.equals(theirs) and ours.sort_values().equals(theirs.sort_values()):
+        raise OptionError(
+            f"{name} has the index of the features in another order, and rows are taken as they come; "
+            f"give {name}.loc[features.index], or {name}.to_numpy() if its rows are right as they come"
+        )
 
 
 def data_of(
@@ -202,18 +217,6 @@ def _positions(position: object, offsets: Integers, *, several: bool) -> Integer
         )
         raise DataError(f"page {pages[row] + 1} has two rows at position {places[row]}, one of them row {row}{way_out}")
     return places
-
-
-def _check_index(name: str, values: object, features: object) -> None:
-    """Refuse rows of pandas in another order than those of the features, which are taken as they come."""
-    ours: Any = getattr(features, "index", None)
-    theirs: Any = getattr(values, "index", None)
-    both = all(hasattr(each, "equals") for each in (ours, theirs))
-    if both and not ours.equals(theirs) and ours.sort_values().equals(theirs.sort_values()):
-        raise OptionError(
-            f"{name} has the index of the features in another order, and rows are taken as they come; "
-            f"give {name}.loc[features.index], or {name}.to_numpy() if its rows are right as they come"
-        )
 
 
 def _check_length(name: str, values: object, rows: int) -> None:

@@ -22,7 +22,7 @@ from ultr.data.judged import JudgedLists
 from ultr.data.named_features import match_features
 from ultr.data.provenance import Provenance
 from ultr.data.scaling import FeatureScaling
-from ultr.data.shown_rows import row_offsets
+from ultr.data.shown_rows import check_index, row_offsets
 from ultr.data.training_range import TrainingRange
 from ultr.errors import DataError, OptionError
 from ultr.methods.factors import Factor
@@ -161,6 +161,7 @@ class Ranker(Generic[ObjectiveT]):
         """
         matrix = self._matrix(features)
         if qid is not None or group is not None:
+            check_index("qid", qid, features)
             return self.score(matrix, row_offsets(len(matrix), qid=qid, group=group))
         if self.model.ranking.by_list:
             raise OptionError(
