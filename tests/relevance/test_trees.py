@@ -274,3 +274,24 @@ def test_the_joint_schedule_has_no_base_network_to_train() -> None:
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ClickBaseline(relevance=Trees(**options)).check()
+
+
+@pytest.mark.parametrize("relevance", [Trees(rounds=20), MLP(hidden=(8,), steps=100)])
+def test_a_code_that_no_value_has_counts_as_other_also_in_a_file(relevance: Trees | MLP, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    brand = random.integers(0, 3, 1_000)
+    log = ClickLog.of(
+        features=np.stack([brand, random.random(1_000)], axis=1),
+        documents=np.arange(1_000),
+        offsets=np.arange(0, 1_001, 10),
+        clicks=random.random(1_000) < np.array([0.6, 0.3, 0.05])[brand],
+        feature_names=("brand", "price"),
+        categories={"brand": ("nike", "puma", "other")},
+    )
+    ranker = ClickBaseline(relevance=relevance).fit(log).ranker_
+    rows = np.array([[code, 0.5] for code in (2, -1, 3, 7, 0, np.nan)], dtype=np.float32)
+    export(ranker, tmp_path / "model.onnx")
+    for scores in (ranker.score(rows), Scorer.load(tmp_path / "model.onnx").score(rows)):
+        assert scores[1:4] == pytest.approx(scores[[0] * 3])
+        assert abs(scores[4] - scores[0]) > 0.1
+        assert abs(scores[5] - scores[0]) > 0.1

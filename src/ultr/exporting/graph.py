@@ -29,8 +29,8 @@ class RankerGraph(nn.Module):
 
     def outputs(self, features: Tensor) -> Tensor:
         """[documents, features] -> [documents, outputs]."""
-        inputs = self.preprocessing(features)
-        found = [model(features if raw else inputs) for model, raw in zip(self.models, self.raw, strict=True)]
+        inputs, codes = self.preprocessing(features), self.preprocessing.with_known_codes(features)
+        found = [model(codes if raw else inputs) for model, raw in zip(self.models, self.raw, strict=True)]
         return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
 
 

@@ -198,6 +198,8 @@ class Ranker(Generic[ObjectiveT]):
                     f"candidate {row} has {codes[row]:g} as feature {name!r}, which is categorical; an array holds the "
                     f"places of its values in categories[{name!r}], a frame the values"
                 )
+        if self.preprocessing.categories:
+            matrix = self.preprocessing.with_known_codes(torch.from_numpy(np.array(matrix))).numpy()
         return Inputs(matrix, self.preprocessing, in_memory=in_memory, names=self.feature_names)
 
     def outputs(self, features: Floats, models: Sequence[str] = ("relevance",)) -> Floats:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ultr.arrays import Doubles, Floats
-from ultr.data.categories import unseen_code
+from ultr.data.categories import OTHER, unseen_code
 from ultr.data.scaling import FeatureScaling
 
 FEWEST_TO_NORMALISE = 16
@@ -66,6 +66,9 @@ class Preprocessing(nn.Module):
     codes: Tensor
     sizes: Tensor
     unseen: Tensor
+    begins: Tensor
+    ends: Tensor
+    others: Tensor
 
     def __init__(self, scaling: FeatureScaling, categories: Mapping[int, Sequence[str]] | None = None) -> None:
         """`categories` has the values of each categorical feature by its column."""
@@ -74,6 +77,11 @@ class Preprocessing(nn.Module):
         numbers = np.array([column for column in range(len(scaling.typical)) if column not in self.categories], int)
         unseen = np.nan_to_num(np.array([unseen_code(values) for values in self.categories.values()]) + 1, nan=0)
         sizes = [len(values) for values in self.categories.values()]
+        begins, ends = (np.full(len(scaling.typical), end, np.float32) for end in (-np.inf, np.inf))
+        others = np.zeros(len(scaling.typical), np.float32)
+        self._with_other = {column: values for column, values in self.categories.items() if OTHER in values}
+        for column, values in self._with_other.items():
+            begins[column], ends[column], others[column] = 0, len(values), unseen_code(values)
         buffers = {
             "centre": scaling.centre[numbers],
             "factor": scaling.factor[numbers],
@@ -83,6 +91,9 @@ class Preprocessing(nn.Module):
             "codes": np.array(list(self.categories), int),
             "sizes": np.array(sizes, np.float32),
             "unseen": unseen.astype(np.float32),
+            "begins": begins,
+            "ends": ends,
+            "others": others,
         }
         for name, values in buffers.items():
             self.register_buffer(name, torch.from_numpy(values))
@@ -108,6 +119,14 @@ class Preprocessing(nn.Module):
             places = torch.where((codes >= 0) & (codes < self.sizes), codes + 1, self.unseen)
             parts.append(torch.where(codes == codes, places, 0.0))
         return parts
+
+    def with_known_codes(self, features: Tensor) -> Tensor:
+        """Features with the code of `other` in the place of codes that no value has, as networks take them."""
+        if not self._with_other:
+            return features
+        # No number is below the least of all or at the end of all.
+        is_unknown = (features < self.begins) | (features >= self.ends)
+        return torch.where(is_unknown, self.others, features)
 
     def prepare(self, features: Floats) -> Tensor:
         """Preprocess features, [documents, features], as `forward` does."""
