@@ -117,7 +117,7 @@ def drafts_of(noises: Noises, *, lists: int, by_position: bool, seed: int) -> Dr
 def lifted() -> Drafts:
     """All drafts of an order and one with its fifth document in the second place, clicked by position alone."""
     drafts = [Draft.of([0, 4, 1, 2, 3, 5, 6, 7, 8, 9], flips=flips).picks for flips in range(2**COINS)]
-    chances = np.broadcast_to(0.5 / np.arange(1, SHOWN + 1), (len(drafts), SHOWN)).astype(np.float32)
+    chances: Doubles = np.broadcast_to(0.5 / np.arange(1, SHOWN + 1), (len(drafts), SHOWN))
     teams = np.array([[1 if pick.team == NEW else -1 for pick in picks] for picks in drafts], dtype=np.int8)
     credited = np.array([[pick.is_credited for pick in picks] for picks in drafts], dtype=np.int8)
     return Drafts(chances, teams, credited, (chances[:1], chances[:1]))
