@@ -34,7 +34,7 @@ from ultr.clicks.trust_bias import TrustBias
 from ultr.datasets.letor_like import letor_like
 from ultr.metrics import ndcg
 from ultr.metrics.always_valid import log_e_value, mean_interval
-from ultr.preparation.interleaved_lists import Outcome
+from ultr.preparation.interleaved_lists import CreditedClicks
 from ultr.serving.team_draft import NEW, Draft
 
 SHOWN, COINS = 10, 5
@@ -50,7 +50,7 @@ DAYS_OF_EQUALS, DAYS, CHUNK = 60, 2_000, 100
 Noises = tuple[float, float, float]
 KINDS = [(won, clicks) for clicks in range(SHOWN + 1) for won in range(-clicks, clicks + 1)]
 """Clicks won by new less those won by old, and all clicks: what decides the vote of a list."""
-VOTES = np.array([Outcome(max(-won, 0), max(won, 0), clicks).vote for won, clicks in KINDS])
+VOTES = np.array([CreditedClicks(max(-won, 0), max(won, 0), clicks).vote for won, clicks in KINDS])
 SIGNS = np.array([np.sign(won) for won, _ in KINDS])
 
 

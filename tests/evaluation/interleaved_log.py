@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
-from ultr.preparation.interleaved_lists import Outcome
+from ultr.preparation.interleaved_lists import CreditedClicks
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 OLD, NEW = "a" * 32, "b" * 32
@@ -100,9 +100,9 @@ def write(folder: Path, lists: Iterable[Shown], *, as_parquet: bool = False, hou
     return folder
 
 
-def outcomes_of(counts: Mapping[tuple[int, int], int]) -> dict[Outcome, int]:
+def outcomes_of(counts: Mapping[tuple[int, int], int]) -> dict[CreditedClicks, int]:
     """Numbers of lists by the clicks that both have won, and no others."""
-    return {Outcome(old, new, old + new): count for (old, new), count in counts.items()}
+    return {CreditedClicks(old, new, old + new): count for (old, new), count in counts.items()}
 
 
 def wins(old: int, new: int, ties: int = 0) -> list[Shown]:

@@ -14,7 +14,7 @@ from ultr.errors import DataError
 from ultr.evaluation.interleaved import InterleavedComparison, _difference, compare_interleaved
 from ultr.evaluation.trial import Answer
 from ultr.metrics.always_valid import mean_interval, vote_interval, votes_needed
-from ultr.preparation.interleaved_lists import InterleavedLists, Outcome
+from ultr.preparation.interleaved_lists import CreditedClicks, InterleavedLists
 
 
 def lists_of(outcomes: dict[tuple[int, int], int], young: int = 0, *, per_client: bool = False) -> InterleavedLists:
@@ -102,25 +102,29 @@ def test_every_number_of_a_comparison_by_hand() -> None:
 @pytest.mark.parametrize(
     ("outcome", "vote"),
     [
-        (Outcome(0, 1, 1), 1.0),
-        (Outcome(1, 0, 1), 0.0),
-        (Outcome(1, 0, 2), 0.25),  # the other click gives no credit, and is half a vote for nobody
-        (Outcome(0, 1, 4), 0.625),
-        (Outcome(2, 2, 4), 0.5),
-        (Outcome(0, 0, 3), 0.5),
-        (Outcome(0, 0, 0), 0.5),
+        (CreditedClicks(0, 1, 1), 1.0),
+        (CreditedClicks(1, 0, 1), 0.0),
+        (CreditedClicks(1, 0, 2), 0.25),  # the other click gives no credit, and is half a vote for nobody
+        (CreditedClicks(0, 1, 4), 0.625),
+        (CreditedClicks(2, 2, 4), 0.5),
+        (CreditedClicks(0, 0, 3), 0.5),
+        (CreditedClicks(0, 0, 0), 0.5),
     ],
 )
-def test_a_vote_is_shared_between_all_that_was_clicked(outcome: Outcome, vote: float) -> None:
+def test_a_vote_is_shared_between_all_that_was_clicked(outcome: CreditedClicks, vote: float) -> None:
     assert outcome.vote == vote
 
 
 def test_clicks_that_give_no_credit_are_no_vote_alone_and_weaken_one_beside_others() -> None:
-    alone = InterleavedLists("a", "b", 0, {Outcome(0, 0, 2): 90, Outcome(0, 1, 1): 60, Outcome(1, 0, 1): 30})
+    alone = InterleavedLists(
+        "a", "b", 0, {CreditedClicks(0, 0, 2): 90, CreditedClicks(0, 1, 1): 60, CreditedClicks(1, 0, 1): 30}
+    )
     found = compare_interleaved(alone)
     assert (found.votes, found.lists, found.clicks) == (90, 180, 90)
     assert found.share == vote_interval(*votes_of((1, 60), (0, 30)))
-    beside = compare_interleaved(InterleavedLists("a", "b", 0, {Outcome(0, 1, 2): 60, Outcome(1, 0, 2): 30}))
+    beside = compare_interleaved(
+        InterleavedLists("a", "b", 0, {CreditedClicks(0, 1, 2): 60, CreditedClicks(1, 0, 2): 30})
+    )
     assert beside.share == vote_interval(*votes_of((0.75, 60), (0.25, 30)))
 
 
@@ -139,7 +143,7 @@ def test_one_list_tells_no_interval() -> None:
 
 def test_where_nobody_won_a_click_it_is_said_why() -> None:
     reason = "nobody won a click: no place of the interleaved lists that was clicked gives credit (1,200 lists)"
-    without = InterleavedLists("a", "b", 0, {Outcome(0, 0, 0): 700, Outcome(0, 0, 3): 500})
+    without = InterleavedLists("a", "b", 0, {CreditedClicks(0, 0, 0): 700, CreditedClicks(0, 0, 3): 500})
     assert compare_interleaved(without) == InterleavedComparison(
         Answer("cannot tell", reason), 1_200, 0, 0, None, None, math.inf, math.inf
     )

@@ -21,7 +21,7 @@ from tests.serving.test_routes import counted
 from ultr.arrays import Floats
 from ultr.errors import ModelFileError, OptionError
 from ultr.evaluation.interleaved import compare_interleaved
-from ultr.preparation.interleaved_lists import Outcome, read_interleaved
+from ultr.preparation.interleaved_lists import CreditedClicks, read_interleaved
 from ultr.scoring import Scorer
 from ultr.serving.exploration import SWAPS, Exploration
 from ultr.serving.settings import ServiceSettings
@@ -143,7 +143,7 @@ def test_the_winner_is_found_in_the_log(service: Client, tmp_path: Path) -> None
     later = read(tmp_path / "log", "ubi_queries")[0] | {"query_id": "later", "timestamp": "2999-01-01T00:00:00Z"}
     (tmp_path / "log" / "ubi_queries-later.jsonl").write_text(json.dumps(later) + "\n")
     (found,) = read_interleaved(tmp_path / "log")
-    assert (found.outcomes, found.young) == ({Outcome(0, 1, 1): 60}, 1)
+    assert (found.outcomes, found.young) == ({CreditedClicks(0, 1, 1): 60}, 1)
     assert compare_interleaved(found).answer.winner == "new"
 
 

@@ -30,7 +30,7 @@ class InterleavedComparison:
     clicks: int
     """Clicks that one of both has won."""
     share: Interval | None
-    """The mean vote of these lists for the new ranker, `Outcome.vote`; None if there are none."""
+    """The mean vote of these lists for the new ranker, `CreditedClicks.vote`; None if there are none."""
     difference: Interval | None
     """Clicks per list that the new one has won more than the old one; None for one list per client, of which more are
     won as time goes by."""
@@ -94,11 +94,13 @@ def compare_interleaved(
     r"""The winner of a pair of rankers.
 
     Each list with a click that gives credit is one vote, shared between all that was clicked in it
-    (`ultr.preparation.interleaved_lists.Outcome.vote`), so that one user who clicks everything has one voice. The new
-    ranker wins once 1/2 is outside of the interval of the mean vote (`ultr.metrics.always_valid.vote_interval`). If
-    neither is better, that happens at any look, ever, with a probability of at most `1 - level`.
+    (`ultr.preparation.interleaved_lists.CreditedClicks.vote`), so that one user who clicks everything has one voice.
+    The new ranker wins once 1/2 is outside of the interval of the mean vote
+    (`ultr.metrics.always_valid.vote_interval`). If neither is better, that happens at any look, ever, with a
+    probability of at most `1 - level`.
 
-    >>> outcomes = {Outcome(0, 0, 0): 500, Outcome(1, 0, 1): 200, Outcome(0, 1, 1): 300}
+    >>> from ultr.preparation.interleaved_lists import CreditedClicks
+    >>> outcomes = {CreditedClicks(0, 0, 0): 500, CreditedClicks(1, 0, 1): 200, CreditedClicks(0, 1, 1): 300}
     >>> lists = InterleavedLists("a", "b", 0, outcomes)
     >>> compare_interleaved(lists).answer.verdict
     'new is better'

@@ -32,7 +32,7 @@ _OBJECT = "event_attributes.object.object_id"
 _OF_PLACES = ("team", "credited")
 
 
-class Outcome(NamedTuple):
+class CreditedClicks(NamedTuple):
     """The documents of an interleaved list that were clicked."""
 
     old: int
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
         has won more clicks, or were they shared between the clicks with credit alone: which places of later rounds give
         credit depends on the coins of earlier ones.
 
-        >>> Outcome(old=0, new=1, clicks=2).vote
+        >>> CreditedClicks(old=0, new=1, clicks=2).vote
         0.75
         """
         return 0.5 + (self.new - self.old) / (2 * self.clicks) if self.clicks else 0.5
@@ -67,7 +67,7 @@ class InterleavedLists:
     """Digest of the one that may take over."""
     last: int
     """When the last list was shown, in microseconds since 1970."""
-    outcomes: Mapping[Outcome, int]
+    outcomes: Mapping[CreditedClicks, int]
     """Number of lists by what users did with them."""
     young: int = 0
     """Lists that are left out, because what users do with them may still be on its way."""
@@ -202,7 +202,7 @@ def _one_per_client(outcomes: Any) -> Any:
 
 
 def _by_pair(rows: list[dict[str, Any]], *, repeated: int, per_client: bool) -> list[InterleavedLists]:
-    outcomes: dict[tuple[str, str], Counter[Outcome]] = {}
+    outcomes: dict[tuple[str, str], Counter[CreditedClicks]] = {}
     young: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -211,7 +211,7 @@ def _by_pair(rows: list[dict[str, Any]], *, repeated: int, per_client: bool) -> 
         if row["is_young"]:
             young[pair] += row["lists"]
         else:
-            found[Outcome(row["old_won"], row["new_won"], row["clicks"])] += row["lists"]
+            found[CreditedClicks(row["old_won"], row["new_won"], row["clicks"])] += row["lists"]
         last[pair] = max(last.get(pair, row["last"]), row["last"])
     pairs = sorted(outcomes, key=lambda pair: (last[pair], pair))
     return [
