@@ -6,23 +6,23 @@
     python -m benchmarks --all                # all methods, seeds and sizes, for hours
 
 A benchmark is a module that is run in a process of its own, prints its table and, with `--json FILE`, leaves a list of
-`Measurement`. One that fails is named at the end, and the others run all the same.
+`Measurement`. One that fails is named at the end, and the others run all the same. Tables are kept beside the JSON
+file, from where they go into the documentation (`benchmarks.kept_tables`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.kept_tables import keep
 from benchmarks.machine import Machine
-from benchmarks.measurement import Measurement, read
+from benchmarks.measurement import Measurement
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ class Benchmark:
 
     def __str__(self) -> str:
         return f"{self.name}, {self.data.partition('=')[0]}" if self.data else self.name
+
+    @property
+    def file_name(self) -> str:
+        """Of its tables, such as `peers-mq2007.json`."""
+        return f"{self.name}-{self.data.partition('=')[0]}.json" if self.data else f"{self.name}.json"
 
     def sized(self, *, whole: bool) -> Benchmark:
         """With the options of all that there is to be measured, or with those of the short version."""
@@ -119,16 +124,13 @@ def run(benchmarks: Sequence[Benchmark], path: Path) -> list[Result]:
 
 
 def _run(benchmark: Benchmark, folder: Path) -> Result:
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "measurements.json"
-        plot = ("--plot", str(folder / benchmark.plots)) if benchmark.plots else ()
-        data = ("--data", benchmark.data) if benchmark.data else ()
-        command = ("-m", f"benchmarks.{benchmark.name}", *data, *benchmark.options, *plot)
-        started = perf_counter()
-        code = subprocess.run([sys.executable, *command, "--json", str(file)]).returncode
-        seconds = perf_counter() - started
-        found = read(file) if file.is_file() else []
-    return Result(str(benchmark), ("python", *command), seconds, code, found)
+    plot = ("--plot", str(folder / benchmark.plots)) if benchmark.plots else ()
+    data = ("--data", benchmark.data) if benchmark.data else ()
+    options = (*data, *benchmark.options, *plot)
+    started = perf_counter()
+    code, found = keep(folder / "tables" / benchmark.file_name, benchmark.name, options)
+    command = ("python", "-m", f"benchmarks.{benchmark.name}", *options)
+    return Result(str(benchmark), command, perf_counter() - started, code, found)
 
 
 def summary(results: Sequence[Result]) -> str:

@@ -25,9 +25,14 @@ class Measurement:
     headline: bool = False
     """Whether it is shown in the summary of all benchmarks: ratios, above all, which hold on other machines too."""
 
+    @property
+    def shown(self) -> str:
+        """The value in few digits."""
+        return _short(self.value)
+
     def __str__(self) -> str:
         spread = "" if self.low is None or self.high is None else f" ({_short(self.low)} to {_short(self.high)})"
-        return f"{self.name:<70} {_short(self.value):>12} {self.unit}{spread}"
+        return f"{self.name:<70} {self.shown:>12} {self.unit}{spread}"
 
 
 def write(measurements: Iterable[Measurement], path: Path | None) -> None:

@@ -42,7 +42,7 @@ from ultr.train.checkpoint import Record
 MEASURE = "nDCG@10"
 PAPER, OURS = "paper", "fast"
 HEADER = (
-    "| method | until the paper's end, s | of its time | the paper itself | until its best, s | of its time "
+    "| method | until the paper's end, s | end, of its time | the paper itself | until its best, s | best, of its time "
     "| whole run, s | of the paper's | paper, validation: end | best | ours: best "
     "| paper, test | ours, test | seeds |\n" + "|---" * 14 + "|"
 )

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import Benchmark
+from benchmarks.kept_tables import keep, tables
 from benchmarks.measurement import Measurement, read, write
 
 from benchmarks import __main__ as frame
+from ultr.experiments.stored_tables import StoredTables
+from ultr.pages import Table
 
 ROOT = Path(__file__).parents[2]
 TINY = Benchmark("simulator", ("--sessions", "20000"))
@@ -44,6 +47,37 @@ def test_one_file_holds_the_machine_and_what_every_benchmark_found(
     assert all(each.value > 0 for each in kept)
     printed = capfd.readouterr().out
     assert all(str(each) in printed for each in kept)
+
+
+def test_tables_are_found_in_what_was_printed_under_the_line_above_them() -> None:
+    printed = "12 lists\n\nreal clicks:\n\n| | ms |\n|---|---|\n| DLA | 1.0 |\n| a, b |  |\n\nlast\n| x |\n|---|\n| 2 |"
+    assert list(tables(printed)) == [
+        Table("real clicks", [{"": "DLA", "ms": "1.0"}, {"": "a, b", "ms": ""}]),
+        Table("last", [{"x": "2"}]),
+    ]
+    assert list(tables("no table\n")) == []
+    with pytest.raises(ValueError, match="two columns of one name"):
+        list(tables("| ms | ms |\n|---|---|\n| 1 | 2 |"))
+
+
+def test_what_a_benchmark_found_is_kept_for_the_documentation_unless_it_failed(tmp_path: Path) -> None:
+    file = tmp_path / "tables" / "simulator.json"
+    assert keep(file, BROKEN.name, BROKEN.options) == (2, [])
+    assert not file.exists()
+    code, found = keep(file, TINY.name, TINY.options)
+    stored = StoredTables.read(file)
+    assert code == 0
+    assert stored.command == "python -m benchmarks.simulator --sessions 20000"
+    assert [row["what"] for row in stored.tables[0].rows] == [each.name for each in found]
+    assert [Measurement(**each) for each in stored.numbers["measurements"]] == found
+    assert stored.numbers["machine"]["cores"] >= 1
+
+
+def test_a_folder_of_this_machine_is_not_named_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.kept_tables._shown", lambda command: (0, "| x |\n|---|\n| 2 |\n"))
+    keep(tmp_path / "peers.json", "peers", ["--data", f"mq2007={tmp_path}", "--folder", str(tmp_path), "--seeds", "1"])
+    told = StoredTables.read(tmp_path / "peers.json").command
+    assert told == "python -m benchmarks.peers --data mq2007=FOLDER --folder FOLDER --seeds 1"
 
 
 def test_a_benchmark_that_fails_is_named_and_the_others_run(
