@@ -41,6 +41,7 @@ from ultr.experiments.progress_table import ProgressTable
 from ultr.experiments.reproduce import command_line, reproduce
 from ultr.experiments.run import Found, execute
 from ultr.experiments.spec import read_spec
+from ultr.experiments.store import _statements
 from ultr.experiments.stored_tables import StoredTables
 from ultr.methods import load
 
@@ -321,6 +322,19 @@ def test_the_code_and_the_data_are_in_the_name_of_a_run(
     assert experiment.store.key(replace(run, contender=explicit)) == key, "a default that is written out"
     monkeypatch.setattr("ultr.experiments.store.code_version", lambda: "other")
     assert experiment.store.key(run) != key
+
+
+def test_comments_and_docstrings_are_no_other_code(tmp_path: Path) -> None:
+    def statements(code: str) -> str:
+        (tmp_path / "code.py").write_text(code)
+        return _statements(tmp_path / "code.py")
+
+    code = 'RATE = 0.1\n\ndef step(x):\n    if x:\n        return "a"\n    return RATE * x\n'
+    documented = '"""A module."""\nRATE = 0.1  # small\n"""Of learning."""\n\n\ndef step(x):\n    """One."""\n'
+    documented += '    if (\n        x\n    ):\n        return "a"\n    return RATE * x\n'
+    assert statements(documented) == statements(code)
+    assert statements(code.replace("0.1", "0.2")) != statements(code)
+    assert statements(code.replace('"a"', '"b"')) != statements(code)
 
 
 def test_the_code_of_a_click_model_from_outside_is_in_the_name_of_a_run(

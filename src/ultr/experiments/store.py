@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +27,7 @@ from ultr.version import __version__
 FORMAT = "ultr run 1"
 _DECIDING = (
     *("arrays.py", "seeding.py", "data", "datasets", "clicks", "metrics", "losses", "relevance", "simulation"),
-    *("scoring", "bias", "train", "methods", "evaluation", "experiments/run.py"),
+    *("scoring", "bias", "train", "methods", "evaluation/judged.py", "experiments/run.py"),
 )
 """The parts of the package that decide what a run gives; tables and commands may change without running it again."""
 
@@ -118,8 +119,22 @@ def code_version() -> str:
     for part in _DECIDING:
         path = root / part
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + _statements(file).encode())
     return digest.hexdigest()
+
+
+def _statements(file: Path) -> str:
+    """What the code of a file does: neither comments nor docstrings nor line breaks."""
+    tree = ast.parse(file.read_bytes())
+    for node in ast.walk(tree):
+        if hasattr(node, "body") and isinstance(node.body, list):
+            node.body = [each for each in node.body if not _is_text(each)]
+    return ast.dump(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """True for a docstring, of a field too."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 @cache
