@@ -40,6 +40,9 @@ method = "regression-em"
 label = "V"
 method = "vectorization"
 grid = {{ dimension = [1, 2, 3] }}
+[[methods]]
+label = "Auto"
+method = "auto"
 """
 
 
@@ -71,16 +74,18 @@ SELECTION = ModelSelection(
     chosen={"rule": "c"},
     verdicts={},
     rank_p_value=None,
+    blended={"Auto": 0.75},
 )
 
 
 def test_regret_is_what_the_best_candidate_has_over_the_chosen_one() -> None:
     regrets = SELECTION.regrets(["a", "b", "c"])
     expected = {"likelihood": 0.2, "rule": 0.1, "always a": 0.2, "always b": 0, "always c": 0.1, RANDOM: 0.1}
+    expected["Auto"] = -0.05  # It is no candidate, and better than all of them.
     assert regrets == pytest.approx(expected)
     # Among fewer candidates the best is another one, and a rule that chose none of them is silent.
     assert SELECTION.regrets(["b", "c"]) == pytest.approx(
-        {"likelihood": 0.1, "rule": 0.1, "always b": 0, "always c": 0.1, RANDOM: 0.05}
+        {"likelihood": 0.1, "rule": 0.1, "always b": 0, "always c": 0.1, RANDOM: 0.05, "Auto": -0.05}
     )
     assert "rule" not in SELECTION.regrets(["a", "b"])
 
@@ -92,7 +97,10 @@ def test_every_criterion_is_that_of_the_kept_models_on_what_they_did_not_learn_f
     outcomes = [experiment.outcomes(each, "position-based", "clicks")[0] for each in experiment.contenders()]
     shared = data_of(outcomes[0].run)
     trained, queries = shared.split()
+    assert selected.blended.keys() == {"Auto"}
+    outcomes = [each for each in outcomes if each.run.contender.label != "Auto"]
     rankers = {outcome.run.contender.label: load(outcome.model) for outcome in outcomes}
+    assert selected.quality.keys() == rankers.keys()
     assert {ranker.data_fingerprint for ranker in rankers.values()} == {trained.fingerprint()}
     for label, ranker in rankers.items():
         fit = click_fit(ranker, queries)
@@ -130,7 +138,8 @@ def test_the_tables_have_methods_and_dimensions(done: tuple[Experiment, Path]) -
     for quality, found in zip(content["qualities"]["position-based"], regrets, strict=True):
         best = max(quality[label] for label in methods["candidates"])
         assert found["always Click"] == pytest.approx(best - quality["Click"])
-        assert min(found.values()) == 0
+        assert min(regret for way, regret in found.items() if way != "Auto") == 0
+        assert found["Auto"] == pytest.approx(best - quality["Auto"])
 
 
 def test_without_swaps_there_are_likelihoods_but_no_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from ultr.experiments.run import data_of
 from ultr.experiments.spec import Contender
 from ultr.experiments.store import Outcome
 from ultr.methods import load
+from ultr.methods.auto import Auto
 from ultr.methods.dimension import choose_dimension
 from ultr.methods.ranker import Ranker
 from ultr.methods.regression_em import RegressionObjective, attractiveness
@@ -54,6 +55,8 @@ class ModelSelection:
     """By criterion, for each pair of methods that labels tell apart: whether its interval does so, too."""
     rank_p_value: float | None
     """P-value of one propensity per position, by documents shown at several; None where the log allows no test."""
+    blended: Scores
+    """Quality of rankers that weigh raw and debiased clicks themselves: rivals of a choice, not candidates."""
 
     def regrets(self, candidates: Sequence[str]) -> Scores:
         """Quality that each way to choose loses among these candidates."""
@@ -61,8 +64,9 @@ class ModelSelection:
         picked = {name: max(candidates, key=scores.__getitem__) for name, scores in self.criteria.items()}
         picked |= {name: label for name, label in self.chosen.items() if label in candidates}
         picked |= {f"always {label}": label for label in candidates}
-        mean = float(np.mean([self.quality[label] for label in candidates]))
-        return {name: best - self.quality[label] for name, label in picked.items()} | {RANDOM: best - mean}
+        reached = {name: self.quality[label] for name, label in picked.items()} | self.blended
+        reached[RANDOM] = float(np.mean([self.quality[label] for label in candidates]))
+        return {name: best - quality for name, quality in reached.items()}
 
 
 def is_default(contender: Contender) -> bool:
@@ -70,8 +74,14 @@ def is_default(contender: Contender) -> bool:
     return bool(contender.options.get("dimension", Vectorization.dimension) == Vectorization.dimension)
 
 
-def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
+def is_candidate(contender: Contender) -> bool:
+    """True for a ranker to choose from; False for one that chooses by itself."""
+    return contender.method != Auto.name
+
+
+def model_selection(trained_on_one_log: Sequence[Outcome]) -> ModelSelection:
     """All criteria on the rankers of one seed, fold and click setting."""
+    outcomes = [each for each in trained_on_one_log if is_candidate(each.run.contender)]
     shared, seed = data_of(outcomes[0].run), outcomes[0].run.seed
     trained, _ = shared.split()
     pages = simulate_more(trained, shared.splits.train, shared.model, share=HELD_OUT / (1 - HELD_OUT), seed=seed)
@@ -98,18 +108,20 @@ def model_selection(outcomes: Sequence[Outcome]) -> ModelSelection:
             shares = {length: rankers[label].click_shares for length, label in by_dimension.items()}
             chosen[f"{AUTO}, {where}"] = by_dimension[choose_dimension(shares, log)[0]]
     measure = outcomes[0].run.measures.index(MEASURE)
-    values = {outcome.run.contender.label: outcome.values[measure] for outcome in outcomes}
+    values = {outcome.run.contender.label: outcome.values[measure] for outcome in trained_on_one_log}
+    quality = {label: float(np.nanmean(each)) for label, each in values.items()}
     methods = [outcome.run.contender.label for outcome in outcomes if is_default(outcome.run.contender)]
     try:
         theta = ResampledPropensities.of_log(shared.log, samples=RESAMPLES, seed=seed)
     except DataError:
         theta = None
     return ModelSelection(
-        quality={label: float(np.nanmean(each)) for label, each in values.items()},
+        quality={label: each for label, each in quality.items() if label in rankers},
         criteria=criteria,
         chosen=chosen,
         verdicts=_verdicts({label: rankers[label] for label in methods}, values, unseen.log, theta),
         rank_p_value=Assumption.of_log(shared.log, seed=seed).p_value,
+        blended={label: each for label, each in quality.items() if label not in rankers},
     )
 
 

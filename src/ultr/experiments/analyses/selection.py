@@ -16,6 +16,7 @@ from ultr.experiments.model_selection import (
     WRONG,
     ModelSelection,
     Scores,
+    is_candidate,
     is_default,
     model_selection,
 )
@@ -26,7 +27,8 @@ from ultr.pages import Section, Table
 LEVEL = 0.05
 NOTES = (
     f"Regret: how much higher the test {MEASURE} of the best candidate is than that of the chosen one; mean ± standard "
-    "deviation over folds and seeds. *queries*: by clicks on queries held out of training, which also chose the "
+    "deviation over folds and seeds; Auto, which weighs raw and debiased clicks itself, is no candidate, so that its "
+    "regret can be negative. *queries*: by clicks on queries held out of training, which also chose the "
     "weights of each candidate. *pages*: by as many new impressions of the lists trained on. Values have propensities "
     "from all swaps of the log, and rank the shown documents.\n\n"
     "Which of two: pairs of methods whose labels differ by more than 1.64 standard errors, and how often the 95 % "
@@ -44,7 +46,7 @@ def selection(experiment: Experiment) -> Section:
             model_selection(of_one_seed_and_fold) for of_one_seed_and_fold in zip(*outcomes, strict=True)
         ]
     contests = {
-        "which method": [each.label for each in experiment.contenders() if is_default(each)],
+        "which method": [each.label for each in experiment.contenders() if is_default(each) and is_candidate(each)],
         "which dimension": [each.label for each in experiment.contenders() if each.method == Vectorization.name],
     }
     tables, content = [], []
@@ -55,7 +57,9 @@ def selection(experiment: Experiment) -> Section:
         tables.append(Table(f"{title}: regret in {MEASURE}", _rows(regrets)))
         content.append({"contest": title, "candidates": candidates, "regrets": regrets})
     tables.append(Table("which of two methods", _verdict_rows(selections)))
-    qualities = {clicks: [selected.quality for selected in found] for clicks, found in selections.items()}
+    qualities = {
+        clicks: [selected.quality | selected.blended for selected in found] for clicks, found in selections.items()
+    }
     tables.append(Table(f"{MEASURE} of the candidates", _quality_rows(qualities)))
     whole: dict[str, Any] = {
         "contests": content,
@@ -92,7 +96,7 @@ def _rows(regrets: Mapping[str, Sequence[Scores]]) -> list[Row]:
                 **{clicks: spread_of([each[way] for each in found]) for clicks, found in regrets.items()},
                 "all": spread_of(values),
                 "worst": figure(max(values)),
-                "best picked": "" if way == RANDOM else f"{values.count(0) / len(values):.0%}",
+                "best picked": "" if way == RANDOM else f"{np.mean(np.array(values) <= 0):.0%}",
             }
         )
     return rows
