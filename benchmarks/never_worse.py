@@ -59,7 +59,8 @@ RANKINGS = {"one ranking": (1, 0.0), "four rankings": (4, 0.5)}
 OLD_RANKERS = {"weak old ranker": 10, "good old ranker": 200}
 """Queries whose labels the old ranker has learned from, at most half of them."""
 ERRORS = 2.6
-METHODS = ("click", "dla", "vectorization", "vectorization, weights", "auto")
+PLAIN, WEIGHTED = "vectorization", "vectorization, weights"
+METHODS = ("click", "dla", PLAIN, WEIGHTED, "auto")
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,16 @@ def gain_table(found: Sequence[Found]) -> Table:
     return Table.of_cells("gains", "", cells, ["worlds", *names])
 
 
+def weights_table(found: Sequence[Found]) -> Table:
+    """What weights of clicks by position change in Vectorization, world by world, by all that a world is made of."""
+    plain = {each.world.number: each.gain for each in _of(found, PLAIN)}
+    cells = {}
+    for what, some in _kinds(_of(found, WEIGHTED)):
+        changes = [each.gain - plain[each.world.number] for each in some]
+        cells[what] = [str(len(some)), f"{signed(mean(changes))} ± {figure(_half_width(changes))}"]
+    return Table.of_cells("weights less none", "", cells, ["worlds", "nDCG@10"])
+
+
 def forecast_table(found: Sequence[Found]) -> Table:
     """The gain of `auto` by what the doctor says before training."""
     points = [(each.new, each.gain) for each in _of(found, "auto") if each.new is not None]
@@ -286,7 +297,9 @@ def main() -> None:
             if options.keep:
                 with options.keep.open("a") as file:
                     file.writelines(json.dumps(asdict(each)) + "\n" for each in new)
-    made = [gain_table(found), forecast_table(found)] if "auto" in options.methods else [gain_table(found)]
+    made = [gain_table(found)]
+    made += [weights_table(found)] if _of(found, PLAIN) and _of(found, WEIGHTED) else []
+    made += [forecast_table(found)] if _of(found, "auto") else []
     print("\n".join(table.as_markdown() for table in made))
     if options.tables:
         numbers = [asdict(each) for each in found]

@@ -45,6 +45,21 @@ def test_gains_are_means_over_worlds_with_intervals_and_counts_beyond_chance() -
     assert rows["processor seconds, mean"]["dla"] == "3"
 
 
+def test_weights_are_compared_with_none_in_the_same_worlds() -> None:
+    worlds = {each.world for each in _found()}
+    gains = {"vectorization": (-0.2, 0.1), "vectorization, weights": (-0.1, 0.1)}
+    some = [
+        Found(world, method, 0.5, gains[method][world.number], 0.005, 1.0, None, 0.05)
+        for method in gains
+        for world in worlds
+    ]
+    rows = {row[""]: row for row in never_worse.weights_table([*_found(), *some]).rows}
+    # The changes are .1 and 0: far less apart than the gains of either.
+    half = 1.96 * np.std([0.1, 0.0], ddof=1) / np.sqrt(2)
+    assert rows["all"] == {"": "all", "worlds": "2", "nDCG@10": f"+.050 ± {half:.3f}".replace("0.", ".")}
+    assert "letor-like 50" not in rows
+
+
 def test_the_forecast_is_set_beside_the_gain() -> None:
     rows = {row["the doctor says"]: row for row in never_worse.forecast_table(_found()).rows}
     assert list(rows) == ["hardly", "should pay", "all"]
