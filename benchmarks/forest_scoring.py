@@ -1,7 +1,8 @@
 """How fast an exported forest scores: `python -m benchmarks.forest_scoring [--trees 300] [--leaves 7 31]`.
 
 A forest is grown and exported as an ONNX file, which onnxruntime runs, and as LightGBM's model file, which LightGBM's
-own `predict` runs; beside them are the ONNX files of two networks, of one output and of Vectorization. All score the
+own `predict` runs; beside them are the ONNX files of two networks, of one output and of Vectorization. *Bare* is
+onnxruntime alone on the same file: what our checks of what comes in and our parts of a large batch cost. All score the
 same candidates with one thread and take turns, so that a slow moment hits all of them. Rates are by the time of the
 processor, medians over the rounds.
 """
@@ -48,15 +49,30 @@ def forest(log: ClickLog, folder: Path, *, trees: int, leaves: int) -> dict[str,
 def networks(log: ClickLog, folder: Path, hidden: Sequence[int]) -> dict[str, Score]:
     """The networks of one output and of vectors; the weights of a single step take as long as any."""
     step, name = MLP(hidden=tuple(hidden), steps=1), "-".join(map(str, hidden))
+    single, vectors = folder / "network.onnx", folder / "vectors.onnx"
     return {
-        f"network {name}, ONNX": _exported(ClickBaseline(relevance=step).fit(log), folder / "network.onnx"),
-        f"Vectorization {name}, ONNX": _exported(Vectorization(relevance=step).fit(log), folder / "vectors.onnx"),
+        f"network {name}, ONNX": _exported(ClickBaseline(relevance=step).fit(log), single),
+        f"network {name}, bare": _bare(single),
+        f"Vectorization {name}, ONNX": _exported(Vectorization(relevance=step).fit(log), vectors),
+        f"Vectorization {name}, bare": _bare(vectors),
     }
 
 
 def _exported(ranker: Any, file: Path) -> Score:
     export(ranker, file, form="flat")
     return Scorer.load(file, threads=1).score
+
+
+def _bare(file: Path) -> Score:
+    """The candidates of one query through onnxruntime, with nothing of ours around it."""
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return lambda features: session.run(
+        None, {"features": features, "offsets": np.array([0, len(features)], dtype=np.int64)}
+    )[0]
 
 
 def rates(scorers: Mapping[str, Score], features: Floats, *, candidates: int, rounds: int) -> dict[str, float]:
@@ -76,16 +92,20 @@ def rates(scorers: Mapping[str, Score], features: Floats, *, candidates: int, ro
 
 
 def measurements(found: Mapping[int, Mapping[str, float]]) -> list[Measurement]:
-    """Every rate, and those of forests in ONNX to LightGBM's own and to the network's."""
+    """Every rate, those of forests in ONNX to LightGBM's own and to the network's, and ours to onnxruntime's own."""
     numbers = []
     for candidates, by_name in found.items():
-        network = next(name for name in by_name if name.startswith("network"))
+        network = next(name for name in by_name if name.startswith("network") and name.endswith("ONNX"))
         for name, rate in by_name.items():
             numbers.append(Measurement(f"{name}, {candidates:,} at once", rate, "candidates/s"))
             if name.startswith("forest") and name.endswith("ONNX"):
                 for other in (name.replace("ONNX", "LightGBM"), network):
                     what = f"scoring rate, {candidates:,} at once, {name} to {other}"
                     numbers.append(Measurement(what, rate / by_name[other], "times", headline=candidates == 1_000))
+            if name.endswith("bare"):
+                ours = name.replace("bare", "ONNX")
+                what = f"scoring rate, {candidates:,} at once, {ours} to onnxruntime alone"
+                numbers.append(Measurement(what, by_name[ours] / rate, "times", headline=candidates == 100))
     return numbers
 
 
