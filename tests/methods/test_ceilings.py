@@ -49,6 +49,8 @@ def order(method: str, **options: Any) -> list[int]:
         ("inverse-propensity", "relative-rate", {"propensities": tuple(RATES.mean(axis=0) / RATES[:, 0].mean())}),
         ("dla", "relative-rate", {}),
         ("vectorization", "log-rate", {"dimension": GRADES}),
+        # Weights of positions are one more factor of the position, which the observation takes in.
+        ("vectorization", "log-rate", {"dimension": GRADES, "weight_power": 1.0}),
     ],
 )
 def test_a_method_that_learns_perfectly_orders_the_grades_as_its_ceiling_says(
