@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,13 @@ from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.diagnosis import diagnose
-from ultr.diagnosis.gain import Gain
+from ultr.diagnosis.gain import CLEAR, HARDLY, IN_SIMULATIONS, LITTLE, PERHAPS, YES, Gain
 from ultr.pages import Verdict
 from ultr.simulation.log import simulate
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+WORLDS = ("never-worse", "never-worse-squared", "never-worse-squared-trees")
+"""Worlds in which the default was measured by its present rule."""
 
 
 def _gain(*, reliable: float, known: float, halves: float = 0.9) -> Gain:
@@ -25,16 +31,26 @@ def _gain(*, reliable: float, known: float, halves: float = 0.9) -> Gain:
 @pytest.mark.parametrize(
     ("new", "said"),
     [
-        (0.3, "Debiasing should pay."),
-        (0.299, "Debiasing may pay a little."),
-        (0.1, "Debiasing may pay a little."),
-        (0.099, "Debiasing will hardly pay."),
-        (0.0, "Debiasing will hardly pay."),
+        (0.3, "Debiasing should pay: nDCG@10 +.02 to +.06 in 8 of 10 simulated logs like it."),
+        (0.299, "Debiasing may pay a little: nDCG@10 0 to +.03 in 8 of 10 simulated logs like it."),
+        (0.1, "Debiasing may pay a little: nDCG@10 0 to +.03 in 8 of 10 simulated logs like it."),
+        (0.099, "Debiasing will hardly pay: nDCG@10 0 to +.01 in 8 of 10 simulated logs like it."),
+        (0.0, "Debiasing will hardly pay: nDCG@10 0 to +.01 in 8 of 10 simulated logs like it."),
     ],
 )
 def test_the_headline_follows_the_share_that_is_new(new: float, said: str) -> None:
     # Where debiased and raw scores do not correlate, all that is reliable is new.
     assert _gain(reliable=new, known=0.0).headline() == said
+
+
+def test_the_gains_in_the_headline_are_those_of_the_simulated_worlds_in_the_documentation() -> None:
+    numbers = [each for name in WORLDS for each in json.loads((RESULTS / f"{name}.json").read_text())["numbers"]]
+    points = np.array([(each["new"], each["gain"]) for each in numbers if each["method"] == "auto"])
+    bounds = {HARDLY: (-1.0, LITTLE), PERHAPS: (LITTLE, CLEAR), YES: (CLEAR, 2.0)}
+    for answer, (low, high) in bounds.items():
+        gains = points[(points[:, 0] >= low) & (points[:, 0] < high), 1]
+        assert len(gains) >= 10
+        assert np.abs(np.quantile(gains, (0.1, 0.9)).round(2) - IN_SIMULATIONS[answer]).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -141,11 +157,11 @@ def test_where_it_is_not_known_the_headline_is_silent() -> None:
     assert gain.section().verdict is Verdict.UNKNOWN
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.02, "Debiasing should pay."), (1.0, "Debiasing will hardly pay.")])
+@pytest.mark.parametrize(("share", "said"), [(0.02, "Debiasing should pay:"), (1.0, "Debiasing will hardly pay:")])
 def test_the_same_users_behind_a_weak_and_a_good_ranker(share: float, said: str) -> None:
     judged = letor_like(train_queries=500, validation_queries=1, test_queries=1).train
     log = simulate(judged, click_model("trust"), impressions=250_000, svm_share=share, rankings=2, noise=0.2)
-    assert Gain.of(log).headline() == said
+    assert Gain.of(log).headline().startswith(said)
 
 
 def test_the_doctor_says_it_in_its_first_line_unless_the_log_cannot_be_debiased() -> None:

@@ -12,6 +12,9 @@ from ultr.pages import Section, Verdict, sentences
 
 LITTLE, CLEAR = 0.1, 0.3
 """Shares of debiased scores that are new and reliable, from which on debiasing may pay and should pay."""
+HARDLY, PERHAPS, YES = "will hardly pay", "may pay a little", "should pay"
+IN_SIMULATIONS = {HARDLY: (0.00, 0.01), PERHAPS: (0.00, 0.03), YES: (0.02, 0.06)}
+"""What the default gained over raw clicks, in nDCG@10, in eight of ten simulated logs of which the same was said."""
 NOISY = 0.3
 """Below this reliability, changes by debiasing are mostly noise."""
 APART = 0.5
@@ -45,11 +48,11 @@ class Gain:
         """
         if self.correction is None:
             return ""
-        if self.hardly:
-            return "Debiasing will hardly pay."
-        if not told:
+        if not (told or self.hardly):
             return "Debiasing would change the order; whether for the better, this log does not tell."
-        return "Debiasing should pay." if self.correction.new >= CLEAR else "Debiasing may pay a little."
+        answer = HARDLY if self.hardly else PERHAPS if self.correction.new < CLEAR else YES
+        low, high = (f"{gain:+.2f}".replace("0.", ".") if gain else "0" for gain in IN_SIMULATIONS[answer])
+        return f"Debiasing {answer}: nDCG@10 {low} to {high} in 8 of 10 simulated logs like it."
 
     def section(self, *, told: bool = True) -> Section:
         """The answer on whether debiasing will pay; `told` as for the headline."""
