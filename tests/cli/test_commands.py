@@ -534,7 +534,7 @@ def test_two_models_are_compared_by_clicks_alone(swapped: Path) -> None:
         *(f"{swapped / name} is better" for name in ("raw", "vectors")),
     }
     assert len(content["propensities"]) == 10
-    assumption = content["one_propensity_for_each_position"]
+    assumption = content["one_number_for_each_position"]
     assert assumption["rejected"] is (assumption["p_value"] <= 0.05)
     assert assumption["sentence"] in text
     assert set(content["values"]) == {str(swapped / "raw"), str(swapped / "vectors"), "the lists as shown"}

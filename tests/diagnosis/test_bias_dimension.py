@@ -25,10 +25,15 @@ def found(dimension: int = 1, power: float | None = 0.9, *, caveats: tuple[str, 
 
 NOT_TESTED = BiasDimension(ScalarTest(None, None, 0, 0, 0, None, "no document moved; log some swaps", ()))
 ONE_MORE = (
-    "one more than the rank, since it adds where relevance and observation multiply; methods with one propensity a "
+    "one more than the rank, since it adds where relevance and observation multiply; methods with one number for each "
     "position err."
 )
-AGAINST = "Nothing speaks against it (p = 0.012)"
+AGAINST = "Nothing speaks against one number for each position (p = 0.012)"
+NOT_ENOUGH = (
+    "One number for each position is not enough (p = 0.012): groups of documents lose clicks by position in different "
+    "ways; the matrix of click rates has rank"
+)
+UNTESTED = "Whether one number for each position is enough cannot be tested"
 POWER = "trust bias as it was published would have been found with a chance of"
 
 
@@ -69,9 +74,7 @@ POWER = "trust bias as it was published would have been found with a chance of"
             2,
             ("device",),
             CAREFUL,
-            "Click rates are not relevance times observation (p = 0.012): groups of documents lose clicks by position "
-            "in different ways; the matrix has rank 2 beyond noise, and its second singular value is 0.400 of the "
-            "first.",
+            f"{NOT_ENOUGH} 2 beyond noise, and its second singular value is 0.400 of the first.",
             f"Train Vectorization, with dimension 3, {ONE_MORE}",
         ),
         (
@@ -79,19 +82,18 @@ POWER = "trust bias as it was published would have been found with a chance of"
             3,
             (),
             CAREFUL,
-            "Click rates are not relevance times observation (p = 0.012): groups of documents lose clicks by position "
-            "in different ways; the matrix has rank 4 beyond noise, and its second singular value is 0.400 of the "
-            "first. Dimension 5 is for click rates of rank 4, and the links between bias values identify rank 3 only: "
+            f"{NOT_ENOUGH} 4 beyond noise, and its second singular value is 0.400 of the first. "
+            "Dimension 5 is for click rates of rank 4, and the links between bias values identify rank 3 only: "
             "documents with similar features must tell the rest.",
             f"Train Vectorization, with dimension 5, {ONE_MORE}",
         ),
-        (NOT_TESTED, None, (), UNKNOWN, "It cannot be tested: no document moved.", f"{KEEP}, or log some swaps."),
+        (NOT_TESTED, None, (), UNKNOWN, f"{UNTESTED}: no document moved.", f"{KEEP}, or log some swaps."),
         (
             NOT_TESTED,
             1,
             (),
             UNKNOWN,
-            "It cannot be tested: no document moved. Dimension 3 is for click rates of rank 2, and the links between "
+            f"{UNTESTED}: no document moved. Dimension 3 is for click rates of rank 2, and the links between "
             "bias values identify rank 1 only: documents with similar features must tell the rest.",
             f"{KEEP}, or log some swaps.",
         ),

@@ -89,7 +89,7 @@ def test_no_answer_contradicts_another(name: str) -> None:
         networks = [step for step in found.steps if "ultr train" in step and "--relevance trees" not in step]
         assert all("hidden=64,32" in step for step in networks)
     if "estimators agree" in answer["position bias"]:
-        enough = "are not relevance times observation" not in answer["scalar"]
+        enough = "One number for each position is not enough" not in answer["scalar"]
         assert verdict["position bias"] is (Verdict.GOOD if enough else Verdict.CAREFUL)
         assert ("is not how often positions are seen" in answer["position bias"]) is not enough
         assert "no chain" not in words

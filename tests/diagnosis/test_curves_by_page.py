@@ -27,7 +27,7 @@ def test_users_who_look_less_far_down_are_found_with_their_curve() -> None:
     truth = (THETA**2).sum() / THETA.sum()
     assert ratio.low < truth < ratio.high < 1
     section = curves.section()
-    mixed = " Since one number a position is not enough, trust may be what differs, and not sight."
+    mixed = " Since one number for each position is not enough, trust may be what differs, and not sight."
     assert curves.section(scalar=False).answer == section.answer + mixed
     assert section.title == "Is position bias the same for every device?"
     assert section.verdict is Verdict.CAREFUL

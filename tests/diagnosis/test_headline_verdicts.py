@@ -29,7 +29,7 @@ NAMES = (
 def diagnosis(
     verdicts: dict[str, Verdict] | None = None,
     *,
-    answer: str = "yes",
+    rejected: bool | None = False,
     rank: int = 1,
     supported: int = 1,
     alike: tuple[int, int] | None = None,
@@ -54,7 +54,7 @@ def diagnosis(
         "gain": part("gain", hardly=hardly, headline=lambda told: "It pays." if told else "Nobody knows."),
         "click_rates": parts["click rates"],
         "drift": parts["drift"],
-        "dimension": part("scalar", rank=rank, suggested=rank + 2, scalar=SimpleNamespace(answer=answer)),
+        "dimension": part("scalar", rank=rank, suggested=rank + 2, scalar=SimpleNamespace(rejected=rejected)),
         "linkage": part("identifiability", supported=SimpleNamespace(dimension=supported), alike=alike),
         "position_predictability": parts["features and position"],
         "position_bias": part("position bias", told=told),
@@ -74,16 +74,17 @@ def diagnosis(
             "This log can be debiased, and nothing speaks against one number for each position. It pays.",
         ),
         (
-            diagnosis(answer="cannot tell"),
-            "This log can be debiased; whether one number for each position is enough, it does not tell. It pays.",
+            diagnosis(rejected=None),
+            "This log can be debiased; whether one number for each position is enough, the clicks do not tell. It "
+            "pays.",
         ),
         (
-            diagnosis(answer="no", rank=2, supported=2),
+            diagnosis(rejected=True, rank=2, supported=2),
             "This log can be debiased, but one number for each position is not enough: take Vectorization with "
             "dimension 4. It pays.",
         ),
         (
-            diagnosis(answer="no", rank=2, supported=1),
+            diagnosis(rejected=True, rank=2, supported=1),
             "This log can be debiased only as far as documents with similar features are alike. It pays.",
         ),
         (
@@ -99,7 +100,7 @@ def diagnosis(
             "This log can be debiased, but position bias is not the same for every device. It pays.",
         ),
         (
-            diagnosis(answer="no", rank=2, supported=2, differing=("device",)),
+            diagnosis(rejected=True, rank=2, supported=2, differing=("device",)),
             "This log can be debiased, but one number for each position is not enough: take Vectorization with "
             "dimension 4. It pays.",
         ),
@@ -113,7 +114,7 @@ def test_the_headline_goes_by_the_findings(found: Diagnosis, headline: str) -> N
     ("found", "commands"),
     [
         (diagnosis(), ["train", "trees", "compare"]),
-        (diagnosis(answer="no", rank=2, supported=2), ["train", "trees"]),
+        (diagnosis(rejected=True, rank=2, supported=2), ["train", "trees"]),
         (diagnosis(differing=("device",)), ["train", "trees"]),
         (diagnosis(told=False), ["train", "trees", "keep"]),
         (diagnosis(gaps=1), ["train", "compare"]),
@@ -204,9 +205,9 @@ def test_findings_come_in_the_order_of_the_questions_and_curves_by_page_before_t
     assert by_page == [*NAMES[:-1], "position bias by page", "gain"]
 
 
-@pytest.mark.parametrize(("answer", "scalar"), [("yes", True), ("cannot tell", True), ("no", False)])
-def test_findings_are_told_of_each_other(answer: str, scalar: bool) -> None:  # noqa: FBT001
-    """The dimension of the links and the factors whose curves differ go to the answer on one number a position.
+@pytest.mark.parametrize(("rejected", "scalar"), [(False, True), (None, True), (True, False)])
+def test_findings_are_told_of_each_other(rejected: bool | None, scalar: bool) -> None:  # noqa: FBT001
+    """The dimension of the links and the factors whose curves differ go to the answer on one number for each position.
 
     That one number is not enough goes to the answer on the strength of position bias.
     """
@@ -221,7 +222,7 @@ def test_findings_are_told_of_each_other(answer: str, scalar: bool) -> None:  # 
 
         part.section = section
 
-    made = diagnosis(answer=answer, rank=2, supported=4, differing=("device",), told=False)
+    made = diagnosis(rejected=rejected, rank=2, supported=4, differing=("device",), told=False)
     for name in ("dimension", "linkage", "position_bias", "gain"):
         asks(name, getattr(made, name))
     assert made.findings

@@ -157,7 +157,7 @@ def with_exploration(found: PositionBias, explored: int, left_out: int) -> Posit
             Verdict.CAREFUL,
             "By all-pairs, position 3 is seen 0.20 times as often as position 1 (95 % interval 0.18-0.22); its click "
             "rate is 0.20 of the first's. The estimators do not agree: at position 2, all-pairs says 0.50 and em 0.25, "
-            "so one number a position does not describe these clicks.",
+            "so one number for each position does not describe these clicks.",
             "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
         ),
         (
@@ -189,8 +189,8 @@ def test_every_sentence_follows_the_curves(found: PositionBias, verdict: Verdict
 
 
 MIXED = (
-    "The curve is not how often positions are seen: one number for each is not enough, and it holds more, such as "
-    "trust."
+    "The curve is not how often positions are seen: one number for each position is not enough, and it holds more, "
+    "such as trust."
 )
 NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 
@@ -218,8 +218,8 @@ NO_PROPENSITIES = "Do not take the curve for propensities: weights by its invers
             Verdict.CAREFUL,
             "By all-pairs, position 3 is clicked 0.20 times as often as position 1 with the same documents (95 % "
             f"interval 0.18-0.22); its click rate is 0.20 of the first's. {MIXED} The estimators do not "
-            "agree: at position 2, all-pairs says 0.50 and em 0.25, so one number a position does not describe these "
-            "clicks.",
+            "agree: at position 2, all-pairs says 0.50 and em 0.25, so one number for each position does not "
+            "describe these clicks.",
             "Do not rely on one curve: weights by inverse propensity would depend on the estimator.",
         ),
         (

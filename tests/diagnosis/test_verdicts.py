@@ -383,8 +383,8 @@ def _found(dimension: int, power: float | None, **change: Any) -> BiasDimension:
 @pytest.mark.parametrize(
     ("found", "verdict", "suggested", "rank", "said"),
     [
-        (_found(1, 0.8), GOOD, 3, 1, "Nothing speaks against it (p = 0.012), and trust bias"),
-        (_found(1, 0.79), UNKNOWN, 3, 1, "Nothing speaks against it (p = 0.012), but trust bias"),
+        (_found(1, 0.8), GOOD, 3, 1, "Nothing speaks against one number for each position (p = 0.012), and trust"),
+        (_found(1, 0.79), UNKNOWN, 3, 1, "Nothing speaks against one number for each position (p = 0.012), but trust"),
         (_found(1, None), UNKNOWN, 3, 1, "would have been found with a chance of 0% only"),
         (_found(2, 0.1), CAREFUL, 3, 2, "has rank 2 beyond noise, and its second singular value is 0.400 of the first"),
         (_found(3, 0.1), CAREFUL, 4, 3, "has rank 3 beyond noise"),

@@ -1,4 +1,4 @@
-"""One propensity for each position: what the test of a log is taken to mean."""
+"""One number for each position: what the test of a log is taken to mean."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pytest
 from ultr.bias import RankTest, ScalarTest
 from ultr.bias.scalar_test import ENOUGH_POWER
 from ultr.diagnosis import diagnose
+from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.evaluation.assumption import Assumption
 from ultr.reporting.inputs import ReportInputs
 
 MODULE = import_module("ultr.evaluation.assumption")
+POWER = "trust bias as it was published would have been found with a chance of"
 
 
 def found_by(dimension: int, power: float | None, p: float) -> ScalarTest:
@@ -26,12 +28,12 @@ def found_by(dimension: int, power: float | None, p: float) -> ScalarTest:
 @pytest.mark.parametrize(
     ("dimension", "power", "rejected", "said"),
     [
-        (2, 0.99, True, "Positions bias documents in more than one way (p = 0.03), so "),
-        (2, 0.0, True, "Positions bias documents in more than one way (p = 0.03), so "),
-        (1, ENOUGH_POWER, False, "(p = 0.03), and trust bias would have been found with a chance of 80%."),
-        (1, ENOUGH_POWER - 1e-9, None, "(p = 0.03), but trust bias would have been found with a chance of 80% only."),
-        (1, 0.42, None, "(p = 0.03), but trust bias would have been found with a chance of 42% only."),
-        (1, None, None, "(p = 0.03), but trust bias would have been found with a chance of 0% only."),
+        (2, 0.99, True, "One number for each position is not enough (p = 0.035): groups of documents lose clicks by "),
+        (2, 0.0, True, "One number for each position is not enough (p = 0.035): groups of documents lose clicks by "),
+        (1, ENOUGH_POWER, False, f"(p = 0.035), and {POWER} 80%."),
+        (1, ENOUGH_POWER - 1e-9, None, f"(p = 0.035), but {POWER} 80% only, so that says little."),
+        (1, 0.42, None, f"(p = 0.035), but {POWER} 42% only, so that says little."),
+        (1, None, None, f"(p = 0.035), but {POWER} 0% only, so that says little."),
     ],
 )
 def test_not_rejected_means_something_only_with_enough_power(
@@ -50,7 +52,10 @@ def test_a_test_that_could_not_be_made_says_why_and_decides_nothing() -> None:
     untested = ScalarTest(None, None, 0, 0, 0, None, "no document was shown at two positions; log some swaps", ())
     found = Assumption.of_test(untested)
     assert (found.rejected, found.p_value) == (None, None)
-    assert found.sentence.endswith("cannot be tested: no document was shown at two positions.")
+    assert found.sentence == (
+        "Whether one number for each position is enough cannot be tested: no document was shown at two positions."
+    )
+    assert found.beside(adjusted=True) == found.beside(adjusted=False) == found.sentence
 
 
 def test_enough_draws_are_made_for_the_level_to_be_met_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,29 +75,43 @@ def test_enough_draws_are_made_for_the_level_to_be_met_exactly(monkeypatch: pyte
     assert signature(diagnose).parameters["draws"].default == ReportInputs.draws == MODULE.SAMPLES
 
 
+NOT_ENOUGH = (
+    "One number for each position is not enough (p = 0.035): groups of documents lose clicks by position in different "
+    "ways."
+)
+NEED_NOT = "the one that predicts clicks better need not rank better."
+
+
 @pytest.mark.parametrize(
-    ("dimension", "power", "sentence"),
+    ("dimension", "power", "adjusted", "sentence"),
     [
         (
             2,
             0.9,
-            "Positions bias documents in more than one way (p = 0.03), so one propensity for each position does not "
-            "describe these clicks: differences in value are off in size and may name the worse ranker, above all with "
-            "given propensities, and the one that predicts clicks better need not rank better.",
+            False,
+            f"{NOT_ENOUGH} Differences in value are off in size and may name the worse ranker, above all with given "
+            f"propensities; {NEED_NOT}",
         ),
         (
-            1,
+            2,
             0.9,
-            "The log does not speak against one propensity for each position (p = 0.03), and trust bias would have "
-            "been found with a chance of 90%.",
+            True,
+            f"{NOT_ENOUGH} The answers by value allow for that, as far as documents ranked high and low show it; "
+            f"{NEED_NOT}",
         ),
-        (
-            1,
-            0.5,
-            "The log does not speak against one propensity for each position (p = 0.03), but trust bias would have "
-            "been found with a chance of 50% only.",
+        *(
+            (1, power, adjusted, f"Nothing speaks against one number for each position (p = 0.035), {so}.")
+            for power, so in ((0.9, f"and {POWER} 90%"), (0.5, f"but {POWER} 50% only, so that says little"))
+            for adjusted in (False, True)
         ),
     ],
 )
-def test_the_assumption_in_whole_sentences(dimension: int, power: float, sentence: str) -> None:
-    assert Assumption.of_test(found_by(dimension, power, 0.0347)).sentence == sentence
+def test_the_assumption_in_whole_sentences(dimension: int, power: float, adjusted: bool, sentence: str) -> None:  # noqa: FBT001
+    assert Assumption.of_test(found_by(dimension, power, 0.0347)).beside(adjusted=adjusted) == sentence
+
+
+@pytest.mark.parametrize(("dimension", "power"), [(2, 0.9), (1, 0.9), (1, 0.5)])
+def test_a_comparison_says_of_the_test_what_the_doctor_says(dimension: int, power: float) -> None:
+    test = found_by(dimension, power, 0.0347)
+    said = Assumption.of_test(test).sentence.removesuffix(".")
+    assert BiasDimension(test).section().answer.startswith(said)

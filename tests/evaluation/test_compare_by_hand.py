@@ -362,7 +362,7 @@ def test_a_comparison_as_numbers() -> None:
         "propensities": [1.0, 0.5],
         "placements_by_exploration": 0,
         "value_by_placement": None,
-        "one_propensity_for_each_position": {"rejected": None, "p_value": None, "sentence": "Not tested."},
+        "one_number_for_each_position": {"rejected": None, "p_value": None, "sentence": "Not tested."},
         "values": {
             "new": {
                 "mean": 1.0,

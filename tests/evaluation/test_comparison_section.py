@@ -82,7 +82,7 @@ def test_without_propensities_the_section_says_what_to_give() -> None:
 
 @pytest.mark.parametrize("adjusted", [0, 1, 3])
 def test_values_and_answers_never_contradict_each_other(adjusted: int) -> None:
-    """A value by one propensity for each position is shown beside no answer that allows for other bias."""
+    """A value by one number for each position is shown beside no answer that allows for other bias."""
     plain = compared("new", 0.01, 0.2)
     plain = replace(plain, assumption=Assumption.of_test(found_by(2, 0.9, 0.02)))
     by_value = [replace(plain.value, adjusted=number < adjusted) for number in range(3)]
@@ -97,7 +97,7 @@ def test_values_and_answers_never_contradict_each_other(adjusted: int) -> None:
     for made in (section, ranked([found, plain] if adjusted < 3 else [found, found])):
         assert ("may name the worse ranker" in made.advice) is (adjusted < 3)
         assert ("The answers by value allow for that" in made.advice) is (adjusted == 3)
-        assert "Positions bias documents in more than one way (p = 0.02)" in made.advice
+        assert "One number for each position is not enough (p = 0.020): groups of documents lose clicks" in made.advice
 
 
 def test_of_many_what_cannot_be_told_comes_with_its_reason_once() -> None:

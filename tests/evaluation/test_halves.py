@@ -91,7 +91,7 @@ def test_under_trust_bias_the_difference_is_that_of_the_click_model() -> None:
     assert difference.winner == "B"
 
 
-def test_one_propensity_for_each_position_is_enough_where_the_halves_agree() -> None:
+def test_one_number_for_each_position_is_enough_where_the_halves_agree() -> None:
     answer = compare(GUESSES, GRADES, log_of(judged(), seed=1), assumption=UNTESTED).value
     assert "trust bias" not in answer.reason
     assert "between documents" not in answer.reason

@@ -228,9 +228,7 @@ def test_a_winner_by_one_propensity_that_the_halves_take_back_is_said() -> None:
     plain = _gain(np.array([1.0, 0.7]))
     assert plain > 0 > _gain(np.array([1.0, 0.9]))
     assert answer.verdict == "cannot tell"
-    assert answer.reason.endswith(
-        f"which holds 0; by one propensity for each position alone {plain:+.4f} to {plain:+.4f}"
-    )
+    assert answer.reason.endswith(f"which holds 0; by one number for each position alone {plain:+.4f} to {plain:+.4f}")
 
 
 def test_what_one_propensity_cannot_tell_either_is_not_said_twice() -> None:
@@ -371,7 +369,7 @@ def _told(plain: Interval, wide: Interval, how: str, chance: Interval | None = N
 
 
 WHAT = "the difference in expected clicks on an impression is "
-ALONE = "; by one propensity for each position alone "
+ALONE = "; by one number for each position alone "
 
 
 @pytest.mark.parametrize(

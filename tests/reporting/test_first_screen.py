@@ -38,15 +38,15 @@ RESTS = (
             AS_SHOWN,
             True,
             "Expected: 3% to 10% fewer clicks with new than with the order that users see today. The best estimate is "
-            f"-5%; 19 such ranges in 20 hold the truth. {RESTS} Users do not treat all results alike, so that one "
-            "number for each place describes them only roughly: trust the direction more than the size.",
+            f"-5%; 19 such ranges in 20 hold the truth. {RESTS} One number for each position is not enough to "
+            "describe these users: trust the direction more than the size.",
         ),
         (
             LEAD,
             None,
             None,
             "Whether new would bring more clicks than the order that users see today, this log cannot tell. The log "
-            f"does not tell. {RESTS} Whether one number for each place describes these users could not be tested.",
+            f"does not tell. {RESTS} Whether one number for each position is enough, the clicks do not tell.",
         ),
         (
             None,
@@ -73,7 +73,8 @@ def test_an_estimate_that_allows_for_trust_is_not_called_rough() -> None:
     inputs.against_shown.value_against_shown = replace(answer, adjusted=True)
     said = decision(inputs).parts[1].answer
     assert said.endswith(
-        "yet. Users do not treat all results alike, which the estimate allows for as far as the log shows it."
+        "yet. One number for each position is not enough to describe these users, which the estimate allows for as far "
+        "as the log shows it."
     )
 
 

@@ -61,7 +61,6 @@ def _inputs(
     shift: ExposureShift = SHIFT,
     new: tuple[float, ...] = (9.0, 25.0, 9.0),
     rejected: bool | None = False,
-    p_value: float | None = None,
     **change: Any,
 ) -> Any:
     """What a report is made of, as far as the first screen looks at it."""
@@ -71,7 +70,7 @@ def _inputs(
         unseen=SimpleNamespace(log=LOG, name="the whole log", remarks=["Note: one."]),
         values={"new": _value(list(new)), AS_SHOWN: _value([10.0, 20.0, 10.0])},
         names=("old", "new"),
-        assumption=SimpleNamespace(rejected=rejected, p_value=p_value),
+        assumption=SimpleNamespace(rejected=rejected),
         value_of="",
     )
     given: dict[str, Any] = {
@@ -122,22 +121,21 @@ def test_the_decision_is_that_of_the_comparison_with_the_lists_as_shown(
 
 
 @pytest.mark.parametrize(
-    ("rejected", "p_value", "said"),
+    ("rejected", "said"),
     [
-        (True, 0.01, "trust the direction more than the size"),
-        (None, None, "could not be tested"),
-        (None, 0.7, "the log is too small to say so for certain"),
-        (False, 0.7, None),
+        (True, "trust the direction more than the size"),
+        (None, "Whether one number for each position is enough, the clicks do not tell."),
+        (False, None),
     ],
 )
 def test_what_the_test_of_the_log_means_for_the_estimate(
     rejected: bool | None,  # noqa: FBT001
-    p_value: float | None,
     said: str | None,
 ) -> None:
-    text = decision(_inputs(Interval(0.02, 0.01, 0.04), rejected=rejected, p_value=p_value)).parts[1].answer
-    for each in ("trust the direction more", "could not be tested", "too small to say so for certain"):
+    text = decision(_inputs(Interval(0.02, 0.01, 0.04), rejected=rejected)).parts[1].answer
+    for each in ("trust the direction more", "the clicks do not tell"):
         assert (each in text) is (said is not None and each in said)
+    assert ("ne number for each position" in text) is (said is not None)
 
 
 @pytest.mark.parametrize(("growth", "fall", "limited"), [(9.99, 9.99, False), (10.0, 1.0, True), (1.0, 10.0, True)])

@@ -1,4 +1,4 @@
-"""A test of the rank of click probabilities by relevance group and position, which answers whether a scalar is enough.
+"""A test of the rank of click rates by group and position, which answers whether one number for each is enough.
 
 If clicks are relevance times observation, the matrix of click probabilities has rank 1; rank d asks for relevance and
 observation vectors of that dimension (Chen et al., Scalar is Not Enough, KDD 2022). Measured rates always have full
@@ -73,10 +73,10 @@ def rank_test(
     """Test the rank of click probabilities from counts [groups, positions].
 
     It takes all documents of a group for equally relevant. Where they are not, and the better ones of a group stand
-    higher, position and relevance are mixed up and rank 1 is rejected although a scalar is enough; `document_rank_test`
+    higher, position and relevance are mixed up and rank 1 is rejected although it is enough; `document_rank_test`
     is safe from that. Groups and positions that were never shown are left out. Clicks count as independent unless
     `dispersion` says how much more those of each cell vary (see `group_dispersion`). `largest` ends the climb early: 2
-    asks only whether a scalar is enough. `power` asks for the power too.
+    asks only whether one number for each position is enough. `power` asks for the power too.
 
     >>> impressions = np.full((3, 4), 1_000)
     >>> test = rank_test(impressions * np.outer([0.2, 0.5, 0.9], [0.8, 0.4, 0.2, 0.1]), impressions)

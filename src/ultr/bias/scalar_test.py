@@ -1,8 +1,8 @@
-"""A test of whether a scalar is enough for a log, made in the way that the log can answer best."""
+"""A test of whether one number for each position is enough for a log, made in the way that it can answer best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -36,9 +36,15 @@ MOST_CELLS = 20_000
 MOST_ROWS = 1_000_000
 """The most rows that are tested: those of the queries with the most impressions, as the rest adds little power."""
 
+CLAIMS: Mapping[bool | None, str] = {
+    False: "nothing speaks against one number for each position",
+    True: "one number for each position is not enough",
+    None: "whether one number for each position is enough, the clicks do not tell",
+}
+"""The answer in short, by `ScalarTest.rejected`."""
 _SAME_RELEVANCE = (
-    "documents of one label count as equally relevant: if the better ones of a label stand higher, a scalar can be "
-    "rejected although it is enough; log some swaps"
+    "documents of one label count as equally relevant: if the better ones of a label stand higher, one number for each "
+    "position can be rejected although it is enough; log some swaps"
 )
 _DIMENSION = "beyond 2 the dimension is an upper bound: with very many impressions it comes out too large by one or two"
 _CONTEXT = (
@@ -49,7 +55,7 @@ _CONTEXT = (
 
 @dataclass(frozen=True, eq=False)
 class ScalarTest:
-    """The answer on whether a scalar is enough, and what it rests on."""
+    """The answer on whether one number for each position is enough, and what it rests on."""
 
     test: RankTest | None
     """None if it could not be run, and `reason` says why."""
@@ -76,6 +82,24 @@ class ScalarTest:
             return "no"
         return "yes" if (self.test.power or 0.0) >= ENOUGH_POWER else "cannot tell"
 
+    @property
+    def rejected(self) -> bool | None:
+        """True if one number for each position is not enough; None where the clicks do not tell."""
+        return {"no": True, "yes": False}.get(self.answer)
+
+    @property
+    def words(self) -> str:
+        """The answer with what it rests on, to begin a sentence with."""
+        if self.test is None:
+            problem = (self.reason or "").partition(";")[0]
+            return f"whether one number for each position is enough cannot be tested: {problem}"
+        p = f"(p = {self.test.p_values[0]:.3f})"
+        if self.rejected:
+            return f"{CLAIMS[True]} {p}: groups of documents lose clicks by position in different ways"
+        power = f"trust bias as it was published would have been found with a chance of {self.test.power or 0:.0%}"
+        so = f"but {power} only, so that says little" if self.rejected is None else f"and {power}"
+        return f"{CLAIMS[False]} {p}, {so}"
+
 
 def scalar_test(
     log: ClickLog,
@@ -86,12 +110,12 @@ def scalar_test(
     samples: int = 199,
     seed: int = 0,
 ) -> ScalarTest:
-    """Test whether a scalar is enough, by labels of documents (-1 = none), a model's scores, or clicks alone.
+    """Test whether one number for each position is enough, by labels, a model's scores, or clicks alone.
 
-    `labels` and `scores` have one number for each row of `log.features`. Documents that were shown at several positions
-    are compared with themselves, in groups by label, by score, or by the clicks on half of the lists (drawn `SPLITS`
-    times); only if they do not move (or not enough to find trust bias in most cases) is the plain table of labels and
-    positions tested.
+    `labels` (-1 = none) and `scores` have one number for each row of `log.features`. Documents that were at several
+    positions are compared with themselves, in groups by label, by score, or by the clicks on half of the lists (drawn
+    `SPLITS` times); only if they do not move (or not enough to find trust bias in most cases) is the plain table of
+    labels and positions tested.
     Of these, the first with `ENOUGH_POWER` is taken, or else that with the most. Power is known without looking at the
     result, so the choice does not raise the chance of a false alarm. A log that cannot be tested gives a reason.
     """

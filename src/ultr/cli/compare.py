@@ -83,7 +83,7 @@ def compare(
 
     Of more than two rankers, each is compared with the first, a row for each.
 
-    The answer holds as far as one propensity for each position describes the bias of the log, which is tested. Where
+    The answer holds as far as one number for each position is enough for the bias of the log, which is tested. Where
     documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
 
     With --interleaved, of two exported rankers that were shown interleaved: who users vote for, by an answer that may

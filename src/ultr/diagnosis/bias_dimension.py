@@ -1,4 +1,4 @@
-"""The dimension of bias: one number per position, or a vector."""
+"""The dimension of bias: one number for each position, or a vector."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BiasDimension:
     @property
     def rank(self) -> int:
         """The dimension that the clicks ask for: the rank that was found, or 1 where nothing speaks against it."""
-        return self.scalar.test.dimension if self.scalar.test is not None and self.scalar.answer == "no" else 1
+        return self.scalar.test.dimension if self.scalar.test is not None and self.scalar.rejected else 1
 
     def section(self, identified: int | None = None, *, differing: Sequence[str] = ()) -> Section:
         """The answer on whether relevance times observation, two numbers, describes the clicks.
@@ -56,41 +56,27 @@ class BiasDimension:
         """
         found = self.scalar
         test = found.test
+        answer = [found.words, *(caveat.partition(";")[0] for caveat in found.caveats), self._beyond(identified)]
         if test is None:
-            answer = [f"it cannot be tested: {(found.reason or '').partition(';')[0]}", self._beyond(identified)]
-            return self._section(
-                Verdict.UNKNOWN,
-                answer,
-                [f"{KEEP}, or log some swaps"],
-            )
-        p = f"p = {test.p_values[0]:.3f}"
-        caveats = [*(caveat.partition(";")[0] for caveat in found.caveats), self._beyond(identified)]
-        if found.answer == "no":
+            return self._section(Verdict.UNKNOWN, answer, [f"{KEEP}, or log some swaps"])
+        if found.rejected:
             ratio = test.singular_values[1] / test.singular_values[0]
-            answer = [
-                f"click rates are not relevance times observation ({p}): groups of documents lose clicks by position "
-                f"in different ways; the matrix has rank {test.dimension} beyond noise, and its second singular value "
-                f"is {ratio:.3f} of the first"
-            ]
+            answer[0] += (
+                f"; the matrix of click rates has rank {test.dimension} beyond noise, and its second singular value is "
+                f"{ratio:.3f} of the first"
+            )
             advice = [
                 f"train Vectorization, with dimension {self.suggested}, one more than the rank, since it adds where "
-                "relevance and observation multiply; methods with one propensity a position err"
+                "relevance and observation multiply; methods with one number for each position err"
             ]
-            return self._section(Verdict.CAREFUL, [*answer, *caveats], advice)
-        power = f"trust bias as it was published would have been found with a chance of {test.power or 0:.0%}"
+            return self._section(Verdict.CAREFUL, answer, advice)
         if differing:
-            caveats.append(
+            answer.append(
                 f"that is about all pages together, and position bias is not the same for every {differing[0]}"
             )
-        if found.answer == "yes":
-            verdict = Verdict.CAREFUL if differing else Verdict.GOOD
-            return self._section(verdict, [f"nothing speaks against it ({p}), and {power}", *caveats], [])
-        answer = [f"nothing speaks against it ({p}), but {power} only, so that says little", *caveats]
-        return self._section(
-            Verdict.UNKNOWN,
-            answer,
-            [f"{KEEP}, or log more"],
-        )
+        if found.rejected is None:
+            return self._section(Verdict.UNKNOWN, answer, [f"{KEEP}, or log more"])
+        return self._section(Verdict.CAREFUL if differing else Verdict.GOOD, answer, [])
 
     def _beyond(self, identified: int | None) -> str:
         """A sentence if the suggested dimension is for a larger rank than the links identify."""

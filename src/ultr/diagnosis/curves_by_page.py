@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ultr.arrays import Doubles, Mask
+from ultr.bias.scalar_test import CLAIMS
 from ultr.bias.swaps import most_likely, reached, swaps_by_group
 from ultr.counted import and_list
 from ultr.data import ragged
@@ -199,9 +200,7 @@ class CurvesByPage:
         `scalar` is False if one number for each position is known not to be enough.
         """
         judged = [each.judged() for each in self.factors]
-        mixed = (
-            [] if scalar else ["since one number a position is not enough, trust may be what differs, and not sight"]
-        )
+        mixed = [] if scalar else [f"since {CLAIMS[True]}, trust may be what differs, and not sight"]
         verdicts = [verdict for verdict, _ in judged]
         verdict = next(each for each in (Verdict.CAREFUL, Verdict.UNKNOWN, Verdict.GOOD) if each in verdicts)
         advice = {

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Any
 
 from ultr.arrays import Doubles
+from ultr.bias.scalar_test import CLAIMS
 from ultr.data.click_log import ClickLog
 from ultr.data.exploration_plan import ExplorationPlan
 from ultr.diagnosis.bias_dimension import BiasDimension
@@ -48,7 +49,7 @@ class Diagnosis:
     @cached_property
     def findings(self) -> tuple[Section, ...]:
         """An answer to each question."""
-        scalar = self.dimension.scalar.answer != "no"
+        scalar = not self.dimension.scalar.rejected
         by_page = () if self.curves_by_page is None else (self.curves_by_page.section(scalar=scalar),)
         return (
             self.volume.section(),
@@ -92,17 +93,12 @@ class Diagnosis:
         linked = self.linkage.supported.dimension >= self.dimension.rank and not self.linkage.alike
         if not linked or not self.position_bias.told:
             return "This log can be debiased only as far as documents with similar features are alike."
-        answer = self.dimension.scalar.answer
-        if self._differing and answer != "no":
+        rejected = self.dimension.scalar.rejected
+        if self._differing and not rejected:
             return f"This log can be debiased, but position bias is not the same for every {self._differing[0]}."
-        if answer == "yes":
-            return "This log can be debiased, and nothing speaks against one number for each position."
-        if answer == "no":
-            return (
-                "This log can be debiased, but one number for each position is not enough: take Vectorization with "
-                f"dimension {self.dimension.suggested}."
-            )
-        return "This log can be debiased; whether one number for each position is enough, it does not tell."
+        then = f": take Vectorization with dimension {self.dimension.suggested}" if rejected else ""
+        joint = {False: ", and", True: ", but", None: ";"}[rejected]
+        return f"This log can be debiased{joint} {CLAIMS[rejected]}{then}."
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -149,7 +145,7 @@ class Diagnosis:
                 else "nothing in this log says whether debiasing helps or harms, so let users decide between the two"
             )
             commands.append(f"{self._keep}; {why}")
-        elif self.dimension.scalar.answer != "no" and not self._differing:
+        elif not self.dimension.scalar.rejected and not self._differing:
             commands.append(
                 f"compare: ultr train inverse-propensity{self._small} --log {log} --out other; "
                 f"ultr compare other model --log {log}"

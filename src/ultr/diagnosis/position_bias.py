@@ -10,6 +10,7 @@ import numpy as np
 
 from ultr.arrays import Doubles
 from ultr.bias.curves import BiasCurves, Curve, bias_curves
+from ultr.bias.scalar_test import CLAIMS
 from ultr.counted import counted
 from ultr.data.click_log import ClickLog
 from ultr.metrics.intervals import Interval
@@ -26,9 +27,7 @@ MOST_FAILED = 0.1
 """Share of resamples in which swaps may fail to link the positions; with more, a curve hangs on a few queries."""
 MOST_BELOW = 0.2
 """Share of the clicks that may lie below the last position whose interval is worth quoting."""
-MIXED = (
-    "the curve is not how often positions are seen: one number for each is not enough, and it holds more, such as trust"
-)
+MIXED = f"the curve is not how often positions are seen: {CLAIMS[True]}, and it holds more, such as trust"
 NO_PROPENSITIES = "Do not take the curve for propensities: weights by its inverse correct for more than what is seen."
 _COLOURS = {"click-rate": GREY, "pivot": ORANGE, "adjacent-chain": GREEN, "all-pairs": BLUE, "em": PURPLE}
 
@@ -153,7 +152,7 @@ class PositionBias:
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (
             f"the estimators do not agree: at position {self.positions[place]}, {one.estimator} says "
-            f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number a "
+            f"{one.values[place]:.2f} and {other.estimator} {other.values[place]:.2f}, so one number for each "
             "position does not describe these clicks"
         )
         advice = "Do not rely on one curve: weights by inverse propensity would depend on the estimator."

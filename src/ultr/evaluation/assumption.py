@@ -1,4 +1,4 @@
-"""The assumption of counterfactual values: one propensity for each position describes the clicks of a log."""
+"""The assumption of counterfactual values: one number for each position is enough for the clicks of a log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ultr.bias import ScalarTest, scalar_test
 from ultr.data.click_log import ClickLog
+from ultr.pages import sentences
 
 SAMPLES = 199
 """Draws of the rank test, as many as the doctor takes, so that both say the same."""
@@ -13,21 +14,23 @@ SAMPLES = 199
 
 @dataclass(frozen=True)
 class Assumption:
-    """The log's own evidence for or against one propensity for each position."""
+    """The log's own evidence for or against one number for each position."""
 
     rejected: bool | None
-    """True if positions bias documents in more than one way; None where that cannot be tested."""
+    """True if one number for each position is not enough; None where the clicks do not tell."""
     p_value: float | None
     sentence: str
 
     def beside(self, *, adjusted: bool) -> str:
         """The sentence for a comparison, milder if answers are `adjusted` for bias that differs between documents."""
-        if not (self.rejected and adjusted and self.p_value is not None):
+        if not self.rejected:
             return self.sentence
-        return (
-            f"{_more_than_one(self.p_value)}. The answers by value allow for that, as far as documents ranked high and "
-            "low show it; the one that predicts clicks better need not rank better."
+        follows = (
+            "The answers by value allow for that, as far as documents ranked high and low show it"
+            if adjusted
+            else "Differences in value are off in size and may name the worse ranker, above all with given propensities"
         )
+        return f"{self.sentence} {follows}; the one that predicts clicks better need not rank better."
 
     @classmethod
     def of_log(cls, log: ClickLog, *, seed: int = 0) -> Assumption:
@@ -37,24 +40,5 @@ class Assumption:
     @classmethod
     def of_test(cls, found: ScalarTest) -> Assumption:
         """The result of a test that has been made already."""
-        if found.test is None:
-            problem = (found.reason or "").partition(";")[0]
-            unknown = f"Whether one propensity for each position describes these clicks cannot be tested: {problem}."
-            return cls(None, None, unknown)
-        p = found.test.p_values[0]
-        if found.answer == "no":
-            wrong = (
-                f"{_more_than_one(p)}, so one propensity for each position "
-                "does not describe these clicks: differences in value are off in size and may name the worse ranker, "
-                "above all with given propensities, and the one that predicts clicks better need not rank better."
-            )
-            return cls(True, p, wrong)
-        power = found.test.power or 0.0
-        nothing = f"The log does not speak against one propensity for each position (p = {p:.2f})"
-        if found.answer == "yes":
-            return cls(False, p, f"{nothing}, and trust bias would have been found with a chance of {power:.0%}.")
-        return cls(None, p, f"{nothing}, but trust bias would have been found with a chance of {power:.0%} only.")
-
-
-def _more_than_one(p_value: float) -> str:
-    return f"Positions bias documents in more than one way (p = {p_value:.2f})"
+        p_value = None if found.test is None else found.test.p_values[0]
+        return cls(found.rejected, p_value, sentences([found.words]))

@@ -69,7 +69,7 @@ class Comparison:
     propensities: Doubles | None
     """[positions], those that the values are built on; None where they are not identified."""
     assumption: Assumption
-    """The test of whether one propensity for each position describes the log at all."""
+    """The test of whether one number for each position is enough for the log."""
     unseen: UnseenPart
     """The part of the log that the rankers were compared on, with what must be said about it."""
     names: tuple[str, str]
@@ -112,12 +112,12 @@ class Comparison:
 
     @property
     def assumed(self) -> str:
-        """A sentence on whether one propensity for each position describes the log, and what answers make of it."""
+        """Words on whether one number for each position is enough for the log, and what answers make of it."""
         return _assumed([self])
 
     @property
     def _plain(self) -> bool:
-        """True if the value of each ranker, by one propensity for each position, agrees with the answers."""
+        """True if the value of each ranker, by one number for each position, agrees with the answers."""
         return not any(answer.adjusted for answer in self.by_value)
 
     @property
@@ -182,7 +182,7 @@ class Comparison:
             "propensities": None if self.propensities is None else self.propensities.tolist(),
             "placements_by_exploration": self.explored,
             "value_by_placement": placed and asdict(placed),
-            "one_propensity_for_each_position": vars(self.assumption),
+            "one_number_for_each_position": vars(self.assumption) | {"sentence": self.assumed},
             "values": {
                 name: (vars(value.interval()) if self._plain else {})
                 | {each: getattr(value, each) for each in EVIDENCE}

@@ -1,6 +1,6 @@
 """The bias of documents that rankers put high among those shown at the same place, and of those that they put low.
 
-The halves are made by ranks, so that they differ in relevance and not in the luck of their clicks. If one propensity
+The halves are made by ranks, so that they differ in relevance and not in the luck of their clicks. If one number
 for each position is enough, both have the same. If the chance of a click is a line in relevance at each position,
 
     P = theta_p gamma_d + beta_p

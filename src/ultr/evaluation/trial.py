@@ -93,7 +93,7 @@ class Trial:
     propensities: Known
     """Those of the valuation, with their resamples where there are some."""
     halves: Halves | None = None
-    """The bias of two halves of the documents, for where one propensity for each position is not enough."""
+    """The bias of two halves of the documents, for where one number for each position is not enough."""
     judge: Certainty = Certainty()
     seed: int = 0
     counted: str = "clicks"
@@ -113,7 +113,7 @@ class Trial:
         wide, how = self._by_halves(plain, rankings[first], rankings[second])
         hint = ""
         if how and not plain.low <= 0 <= plain.high:
-            hint = f"; by one propensity for each position alone {plain.low:+.4f} to {plain.high:+.4f}"
+            hint = f"; by one number for each position alone {plain.low:+.4f} to {plain.high:+.4f}"
         elif not how:
             hint = self._hint(plain, rankings[first], rankings[second])
         answer = self.judge.answer(wide, first, second, what=f"the difference in {what}", how=how, hint=hint)

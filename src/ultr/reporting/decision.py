@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ultr.bias.scalar_test import CLAIMS
 from ultr.counted import counted
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.evaluation.relative_gain import relative_gain
@@ -255,19 +256,10 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
             "clicks of equal weight: each counts by how seldom its place is looked at. No user has seen the new order "
             "yet."
         )
-    if found.assumption.rejected and found.value_against_shown.adjusted:
-        said.append("Users do not treat all results alike, which the estimate allows for as far as the log shows it.")
-    elif found.assumption.rejected:
-        said.append(
-            "Users do not treat all results alike, so that one number for each place describes them only roughly: "
-            "trust the direction more than the size."
-        )
-    elif found.assumption.rejected is None:
-        said.append(
-            "Whether one number for each place describes these users could not be tested."
-            if found.assumption.p_value is None
-            else "Nothing speaks against one number for each place, but the log is too small to say so for certain."
-        )
+    if (rejected := found.assumption.rejected) is not False:
+        allowed = ", which the estimate allows for as far as the log shows it"
+        so = allowed if found.value_against_shown.adjusted else ": trust the direction more than the size"
+        said.append(sentences([CLAIMS[rejected] + (f" to describe these users{so}" if rejected else "")]))
     asked = "How many more clicks"
     if gain.value_of:
         asked = "How much more value"

@@ -22,7 +22,7 @@ from ultr.pages import Verdict
 SERVED, NEW = "served", "new"
 """Names of the two rankers in a comparison."""
 LEVEL = 0.95
-NOT_TESTED = Assumption(None, None, "Whether one propensity for each position is enough is for the doctor to say.")
+NOT_TESTED = Assumption(None, None, "Whether one number for each position is enough is for the doctor to say.")
 STOPPING = ("volume", "identifiability")
 """Findings of the doctor that stop a promotion if they are bad.
 
