@@ -219,7 +219,7 @@ def test_an_interval_moves_by_what_halves_differ_beyond_chance(errors: float, mo
     assert answer.winner == "turned"
 
 
-def test_a_winner_by_one_propensity_that_the_halves_take_back_is_said() -> None:
+def test_a_winner_by_one_number_that_the_halves_take_back_is_said() -> None:
     known = _resampled([1.0, 0.7], np.full(41, 0.7))
     halves = _halves(0.9, 0.6, np.linspace(-1e-8, 1e-8, 41))
     # Rates that vary by more than the halves are apart, so that no lines are drawn through them.
@@ -231,7 +231,7 @@ def test_a_winner_by_one_propensity_that_the_halves_take_back_is_said() -> None:
     assert answer.reason.endswith(f"which holds 0; by one number for each position alone {plain:+.4f} to {plain:+.4f}")
 
 
-def test_what_one_propensity_cannot_tell_either_is_not_said_twice() -> None:
+def test_what_one_number_cannot_tell_either_is_not_said_twice() -> None:
     known = _resampled([1.0, 0.75], np.linspace(0.6, 0.9, 41))
     halves = _halves(0.9, 0.6, np.linspace(-1e-8, 1e-8, 41))
     halves = replace(halves, high=replace(halves.high, draws=np.exp(np.linspace(-9, 9, 41))[:, None] * [1.0, 1.0]))
@@ -382,7 +382,7 @@ ALONE = "; by one number for each position alone "
         (Interval(0.1, -0.1, 0.3), ""),
     ],
 )
-def test_what_one_propensity_told_alone_is_said_if_it_named_a_winner(plain: Interval, hint: str) -> None:
+def test_what_one_number_told_alone_is_said_if_it_named_a_winner(plain: Interval, hint: str) -> None:
     answer = _told(plain, Interval(plain.mean, -0.4, 0.4), " in another way")
     expected = f"{WHAT}{plain.mean:+.4f}, 95% interval -0.4000 to +0.4000 in another way, which holds 0{hint}"
     assert answer == Answer("cannot tell", expected, None, Interval(plain.mean, -0.4, 0.4), adjusted=True)
