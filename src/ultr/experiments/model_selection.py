@@ -54,7 +54,7 @@ class ModelSelection:
     verdicts: dict[str, list[str]]
     """By criterion, for each pair of methods that labels tell apart: whether its interval does so, too."""
     rank_p_value: float | None
-    """P-value of one propensity per position, by documents shown at several; None where the log allows no test."""
+    """P-value of one number for each position, by documents shown at several; None where the log allows no test."""
     blended: Scores
     """Quality of rankers that weigh raw and debiased clicks themselves: rivals of a choice, not candidates."""
 

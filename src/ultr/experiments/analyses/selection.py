@@ -78,7 +78,7 @@ def _verdict_rows(selections: Mapping[str, Sequence[ModelSelection]]) -> list[Ro
         for name in found[0].verdicts:
             verdicts = [verdict for selected in found for verdict in selected.verdicts.get(name, ())]
             shares = {kind: f"{verdicts.count(kind) / max(len(verdicts), 1):.0%}" for kind in (RIGHT, WRONG, UNSURE)}
-            row = {"clicks": clicks, "one propensity a position rejected": rejected, "by": name}
+            row = {"clicks": clicks, "one number for each position rejected": rejected, "by": name}
             rows.append(row | {"pairs": str(len(verdicts))} | shares)
     return rows
 
