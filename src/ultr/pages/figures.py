@@ -101,8 +101,7 @@ def curves(
     figure, axes = blank(NARROW, 2.9, xlabel=xlabel, ylabel=ylabel)
     places, last = np.arange(len(names), dtype=np.float64), len(found) - 1
     for number, (name, (values, low, high)) in enumerate(found.items()):
-        # The first are the widest, so that a curve right under another can still be seen.
-        wide, style = 1.6 + 1.1 * (last - number) / max(last, 1), f"o{_STYLES.get(colours[name], '-')}"
+        wide, style = _wide(number, len(found)), f"o{_STYLES.get(colours[name], '-')}"
         at = places + (0.09 * (number - last / 2) if np.isfinite(low).any() else 0)
         axes.plot(
             at, values, style, color=colours[name], markersize=4, linewidth=wide, label=_brief(name), clip_on=False
@@ -206,7 +205,7 @@ def demo(found: Mapping[str, Estimate], observation: Doubles, *, measure: str) -
         right.annotate(str(position), point, textcoords="offset points", xytext=(6, 4), fontsize=9)
         tip(right, point[0], point[1], f"position {position}: {point[0]:.3f}, {point[1]:.3f}")
     right.margins(0.12)
-    right.set(xlabel="$o_1$", ylabel="$o_2$")
+    right.set(xlabel="o₁", ylabel="o₂")
     right.set_title("What it learned about each position", loc="left")
     return Drawing(figure, f"{measure} of each ranker, and the embedding of each position")
 
@@ -216,9 +215,11 @@ def learning_curves(
 ) -> Drawing:
     """A curve over the steps for each name, with a ring around its highest point if asked for."""
     figure, axes = blank(NARROW, 2.7, xlabel="step", ylabel=ylabel)
-    for name, (steps, values) in found.items():
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    for number, (name, (steps, values)) in enumerate(found.items()):
         style = f"{'' if len(steps) > FEW else 'o'}{_STYLES.get(colours[name], '-')}"
-        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=_brief(name))
+        wide = _wide(number, len(found))
+        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=wide, label=_brief(name))
         top = int(np.argmax(values))
         if best:
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
@@ -341,8 +342,7 @@ def values_by_seed(
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
-    if len(found) > 1:
-        axes.legend(frameon=False, fontsize=8)
+    _legend(figure, len(found))
     told = "; ".join(
         f"{way}: {', '.join(f'{label} {values.mean():.3f}' for label, values in by_label.items())}"
         for way, by_label in found.items()
@@ -366,7 +366,7 @@ def bands(
         axes.axhspan(low, high, color=ink, alpha=0.1, linewidth=0)
     for label, (mean_across, low, high) in lines.items():
         tip(axes, axes.get_xlim(), mean_across, f"{label}: {ylabel} {_told(mean_across, low, high)}", wide=7)
-    axes.legend(frameon=False, fontsize=8)
+    _legend(figure, len(means) + len(lines))
     told = "; ".join(f"{name}: {' '.join(f'{value:.3f}' for value in each)}" for name, (_, each, _) in means.items())
     across = ", ".join(f"{name} {mean:.3f}" for name, (mean, _, _) in lines.items())
     return Drawing(figure, f"{ylabel} by {xlabel}. {told}. {across}")
@@ -411,10 +411,15 @@ def _clicked(impressions: int | None, rate: float, low: float = np.nan, high: fl
 
 def _name_places(axes: Any, places: Doubles, names: Sequence[str]) -> None:
     """Name the places along an axis, every fifth where they are many, aslant where names are long."""
-    named = range(0, len(names), 5 if len(names) > 15 else 1)
-    axes.set_xticks([places[place] for place in named], [_brief(names[place]) for place in named])
-    if max(map(len, names)) > 4 and len(names) > 3:
-        axes.tick_params(axis="x", labelrotation=40)
+    named = np.arange(0, len(names), 5 if len(names) > 15 else 1)
+    aslant = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    long = max(map(len, names)) > 4 and len(names) > 3
+    axes.set_xticks(places[named], [_brief(names[place]) for place in named.tolist()], **(aslant if long else {}))
+
+
+def _wide(number: int, count: int) -> float:
+    """The first lines are the widest, so that one right under another can still be seen."""
+    return 1.6 + 1.1 * (count - 1 - number) / max(count - 1, 1)
 
 
 def _legend(figure: Figure, count: int) -> None:
