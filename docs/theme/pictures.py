@@ -21,7 +21,7 @@ from ultr.datasets.letor_like import letor_like
 from ultr.methods import ClickBaseline, LabelBaseline
 from ultr.methods.estimator import Estimator
 from ultr.methods.vectorization import Vectorization
-from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank
+from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, blank, tip
 from ultr.relevance import MLP
 from ultr.simulation.log import simulate
 
@@ -51,13 +51,15 @@ def wanted() -> Drawing:
     }
     long = np.flatnonzero(np.diff(data.test.offsets) >= len(PLACES))
     test = data.test.select(long)
-    figure, axes = blank(7.2, 3.0)
+    figure, axes = blank(4.9, 2.9)
     told = []
     for name, (colour, ranker) in trained.items():
         scores = ragged.pad(ranker.score(test.features, test.offsets), test.offsets, fill=-np.inf)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : len(PLACES)]
         grades = np.take_along_axis(ragged.pad(test.labels, test.offsets, fill=0), order, axis=1).mean(axis=0)
         axes.plot(PLACES, grades, "o-", color=colour, markersize=4, linewidth=1.6, label=name)
+        for place, grade in zip(PLACES, grades, strict=True):
+            tip(axes, place, grade, f"{name}, rank {place}: mean grade {grade:.2f}")
         told.append(f"{name} {grades[0]:.2f} at rank 1 and {grades[-1]:.2f} at rank 10")
     axes.set_xticks(PLACES)
     axes.set_xlabel("rank")

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext
 from playwright.sync_api import Page as Tab
 from tests.diagnosis.logs import thorough
 from tests.pages.browser import chromium
+from tests.pages.every_figure import every_figure
 from tests.pages.test_page import page as plain
 from tests.reporting.runs import by_clicks, by_labels, compared
 
@@ -24,11 +25,29 @@ PAPER = {"width": 718, "height": 1_000}
 """The width of A4 without margins of a centimetre, in pixels."""
 PAGES: dict[str, Callable[[], Page]] = {
     "plain": plain,
+    "figures": every_figure,
     "doctor": lambda: diagnose(thorough(pages=4_000), samples=5, draws=19).page(),
     "report by labels": by_labels,
     "report by clicks": by_clicks,
     "comparison": compared,
 }
+CUT = """() => {
+  const inside = (inner, outer) => inner.left > outer.left - 1 && inner.right < outer.right + 1
+    && inner.top > outer.top - 1 && inner.bottom < outer.bottom + 1;
+  const box = (each) => each.getBoundingClientRect();
+  const cut = [...document.querySelectorAll("svg text")].filter((each) => !inside(box(each), box(each.closest("svg"))));
+  const wide = [...document.querySelectorAll(".wide, pre, figure, section")].filter((each) => {
+    const { left, right } = each.getBoundingClientRect();
+    return left < -1 || right > innerWidth + 1;
+  });
+  return [...cut, ...wide].map((each) => each.textContent.trim().slice(0, 40));
+}"""
+"""Texts that stick out of their chart, and what sticks out of the page; tables scroll inside a box of class `wide`."""
+SILENT = """() => [...document.querySelectorAll(".tips path")].filter((each) => {
+  each.scrollIntoView({ block: "center", inline: "center" });
+  const { left, top, width, height } = each.getBoundingClientRect();
+  return !document.elementFromPoint(left + width / 2, top + height / 2)?.closest(".tips");
+}).map((each) => each.textContent)"""
 CONTRASTS = """() => {
   const part = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
@@ -130,6 +149,22 @@ def test_no_page_scrolls_sideways_on_a_phone_and_its_charts_can_be_read(open_pag
         ".map((box) => Math.min(box.width, box.height)).filter((size) => size > 0), 99)"
     )
     assert smallest > 3
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_no_text_of_a_chart_is_cut_and_nothing_sticks_out_of_the_page(
+    open_page: Callable[..., Tab], width: int
+) -> None:
+    tab = open_page(viewport={"width": width, "height": 900})
+    tab.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert tab.evaluate(CUT) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_pointer_in_the_middle_of_what_has_a_value_reads_one(open_page: Callable[..., Tab]) -> None:
+    tab = open_page(viewport={"width": 1200, "height": 900})
+    tab.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert tab.evaluate(SILENT) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -131,6 +131,19 @@ def test_dollars_that_a_user_wrote_are_not_mathematics() -> None:
     assert ">$5 or $6_{</text>" in Drawing(figure, "prices").svg("one")
 
 
+def test_only_a_page_of_several_sections_lists_them() -> None:
+    assert "<nav" in page().html()
+    assert "<nav" not in Page("A title", "", [Section("A title")]).html()
+
+
+def test_options_of_commands_stay_on_one_line_and_what_is_around_them_stays_text() -> None:
+    section = Section("q", commands=["ultr x --hold-out hash a--b"])
+    text = Page("--title", "", [section], ["Use --log <b>."]).html()
+    assert '<li>Use <span class="option">--log</span> &lt;b&gt;.</li>' in text
+    assert 'ultr x <span class="option">--hold-out</span> hash a--b' in text
+    assert "<title>--title</title>" in text
+
+
 def test_the_same_page_is_the_same_text() -> None:
     assert page().html() == page().html()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -37,6 +38,15 @@ def test_a_drawing_has_both_orders_with_click_rates_and_arrows() -> None:
     assert HATS.drawing(("before", "after"), names).description == (
         "before: 1. a hat 50%, 2. quite a long n… 20%, 3. c 0%. after: c ▲ 2, a hat ▼ 1, quite a long n… ▼ 1"
     )
+
+
+def test_a_pointer_on_a_line_reads_the_whole_name_both_places_and_the_clicks() -> None:
+    svg = HATS.drawing(("before", "after"), ["a hat", "quite a long name of a hat", "c"]).svg("hats")
+    assert re.findall("<title>(.*?)</title>", svg) == [
+        "c: before at place 3, after at place 1; clicked on 0% of 10 impressions",
+        "a hat: before at place 1, after at place 2; clicked on 50% of 10 impressions",
+        "quite a long name of a hat: before at place 2, after at place 3; clicked on 20% of 10 impressions",
+    ]
 
 
 @pytest.mark.parametrize(("count", "drawn"), [(15, 15), (16, 15)])

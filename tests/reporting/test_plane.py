@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,6 +67,16 @@ def test_more_dimensions_are_shown_in_two_directions_and_said_to() -> None:
     assert flat is not None
     (drawing,) = flat.drawings().values()
     assert drawing.description.endswith("°.")
+
+
+def test_base_vectors_of_more_dimensions_point_up_and_to_the_right() -> None:
+    found = plane(_inputs(3))
+    assert found is not None
+    for drawn in found.figures.values():
+        assert isinstance(drawn, partial)
+        base = drawn.args[-1].mean(axis=0)
+        assert base.min() > -1e-9
+        assert base.max() > 1
 
 
 def test_documents_of_a_log_are_shaded_by_their_click_rate() -> None:

@@ -137,7 +137,11 @@ class Drift:
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
             tables=(self.periods.table("click rate over time, 95 % intervals", "from", names, folded=True),),
-            figures={"click rate over time": partial(figures.rates_over_time, names, self.periods.band)},
+            figures={
+                "click rate over time": partial(
+                    figures.rates_over_time, names, self.periods.band, self.periods.impressions
+                )
+            },
         )
 
 

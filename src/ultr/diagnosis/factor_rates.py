@@ -72,7 +72,9 @@ class ClickRates:
                 for each in self.factors
             ),
             figures={
-                f"click rate by {each.name}": partial(figures.click_rates, each.name, each.levels, each.rates.band)
+                f"click rate by {each.name}": partial(
+                    figures.click_rates, each.name, each.levels, each.rates.band, each.rates.impressions
+                )
                 for each in self.factors
             },
         )

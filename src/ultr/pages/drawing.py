@@ -23,7 +23,7 @@ _INK = "#000000"
 NARROW = 4.2
 """Inches: two such figures stand side by side on a page, and one fits a phone with its text large enough."""
 _TIP = "tip: "
-"""The start of the ids of marks that say something when a pointer rests on them."""
+"""The start of the ids of invisible lines that say something when a pointer rests on them."""
 MOST_LEVELS = 30
 """More levels of a bias factor than this are not drawn."""
 
@@ -54,7 +54,6 @@ class Drawing:
         drawn = text.getvalue()
         drawn = drawn[drawn.index("<svg") :]
         drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
-        drawn = re.sub(rf"<g id=([\"']){_TIP}(.*?)\1>", r"<g><title>\2</title>", drawn)
         drawn = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", drawn)
         drawn = drawn.replace(_INK, "currentColor")
         width, height = (72 * inches for inches in self.figure.get_size_inches())
@@ -63,7 +62,25 @@ class Drawing:
             f'style="width:{4 * width / 3:.0f}px;min-width:{width:.0f}px" '
             f'viewBox="0 0 {width:g} {height:g}" xmlns:xlink="http://www.w3.org/1999/xlink" fill="currentColor">'
         )
-        return visible(re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1))
+        drawn = re.sub(r"<svg [^>]*>", lambda _: opening, drawn, count=1)
+        return visible(f"{drawn.rstrip().removesuffix('</svg>')}{self._tips(height)}</svg>\n")
+
+    def _tips(self, height: float) -> str:
+        """What pointers read, after everything else and so on top of it, where the last drawing put it."""
+        from matplotlib.lines import Line2D
+
+        written = []
+        for each in self.figure.findobj(Line2D):
+            text, wide = each.get_gid() or "", each.get_linewidth()
+            if text.startswith(_TIP):
+                points = each.get_transform().transform(each.get_xydata()) * 72 / self.figure.dpi
+                path = "L".join(f"{x:.1f},{height - y:.1f}" for x, y in points)
+                title = escape(text.removeprefix(_TIP), quote=False)
+                area = f'stroke-width="{wide:g}"' if wide else 'pointer-events="fill"'
+                # The last step is the shortest that still has a round end, for what is a point.
+                written.append(f'<path {area} d="M{path}h.1"><title>{title}</title></path>')
+        around = '<g class="tips" fill="none" stroke="none" stroke-linecap="round" pointer-events="stroke">'
+        return f"{around}{''.join(written)}</g>" if written else ""
 
     def save(self, folder: Path, caption: str, *, title: bool = True) -> None:
         """Write the figure as SVG and as PNG, by the words of its caption, which becomes its title.
@@ -93,10 +110,21 @@ def blank(
     return figure, axes
 
 
-def tip(axes: Any, x: float, y: float, text: str) -> None:
-    """Let a page say something while a pointer rests near a point; nothing is drawn."""
-    if np.isfinite([x, y]).all():
-        axes.plot([x], [y], "o", markersize=13, alpha=0, clip_on=False, in_layout=False, zorder=9, gid=f"{_TIP}{text}")
+def tip(axes: Any, x: Any, y: Any, text: str, *, wide: float = 13) -> None:
+    """Let a page say something while a pointer rests near a point or a line, so many points wide; 0 is inside it.
+
+    Nothing is drawn, and no axis is moved.
+    """
+    from matplotlib.lines import Line2D
+
+    points = np.broadcast_arrays(np.atleast_1d(x), y)
+    if np.isfinite(points).all():
+        axes.add_artist(Line2D(*points, linewidth=wide, visible=False, in_layout=False, gid=f"{_TIP}{text}"))
+
+
+def cell_tip(axes: Any, column: int, row: int, text: str) -> None:
+    """Let a page say something while a pointer rests on a cell of a heat map."""
+    tip(axes, column + np.array([-0.5, 0.5, 0.5, -0.5]), row + np.array([-0.5, -0.5, 0.5, 0.5]), text, wide=0)
 
 
 def ink_on(colour: Sequence[float]) -> str:

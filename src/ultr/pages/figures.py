@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ultr.arrays import Doubles
+from ultr.arrays import Doubles, Integers
+from ultr.counted import counted
 from ultr.pages.drawing import (
     BLUE,
     GREEN,
@@ -19,6 +20,7 @@ from ultr.pages.drawing import (
     RED,
     Drawing,
     blank,
+    cell_tip,
     ink_on,
     tip,
 )
@@ -34,6 +36,8 @@ FEW = 5
 """Curves with at most this many points show them."""
 HIGHEST = 3.0
 """An axis of curves from zero ends at so many times the largest value; intervals beyond would leave nothing to see."""
+MOST_TOLD = 20
+"""Most points of a learning curve that say their values."""
 MOST_DOTS = 3_000
 MOST_BASES = 150
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
@@ -51,7 +55,7 @@ Estimate = tuple[float, float, float]
 """Mean, low and high."""
 
 
-def click_rates(factor: str, levels: Sequence[str], rates: Band) -> Drawing | None:
+def click_rates(factor: str, levels: Sequence[str], rates: Band, impressions: Integers) -> Drawing | None:
     """Click rate of each level that was shown, with its interval; None if there are too many to tell apart."""
     shown = np.flatnonzero(np.isfinite(rates[0]))
     if not 1 < len(shown) <= MOST_LEVELS:
@@ -62,13 +66,13 @@ def click_rates(factor: str, levels: Sequence[str], rates: Band) -> Drawing | No
     axes.bar(places, values, color=BLUE, alpha=0.75, width=0.7)
     axes.errorbar(places, values, np.abs([values - low, high - values]), fmt="none", color="black", capsize=2)
     _name_places(axes, places, names)
-    for place, name, *estimate in zip(places, names, values, low, high, strict=True):
-        tip(axes, place, estimate[0], f"{factor} {name}: {_told(*estimate)}")
+    for place, name, seen, *estimate in zip(places, names, impressions[shown], values, low, high, strict=True):
+        tip(axes, [place, place], [0, estimate[0]], f"{factor} {name}: {_clicked(seen, *estimate)}")
     told = ", ".join(f"{level} {value:.3f}" for level, value in zip(names, values, strict=True))
     return Drawing(figure, f"Click rate by {factor}: {told}")
 
 
-def rates_over_time(periods: Sequence[str], rates: Band) -> Drawing:
+def rates_over_time(periods: Sequence[str], rates: Band, impressions: Integers) -> Drawing:
     """Click rate of each period with its interval."""
     figure, axes = blank(NARROW, 2.6, ylabel="click rate")
     places, (values, low, high) = np.arange(len(periods), dtype=np.float64), rates
@@ -76,8 +80,8 @@ def rates_over_time(periods: Sequence[str], rates: Band) -> Drawing:
     axes.plot(places, values, "o-", color=BLUE)
     axes.set_xticks(places, periods, rotation=30, ha="right", fontsize=8)
     axes.set_ylim(bottom=0)
-    for place, name, *estimate in zip(places, periods, *rates, strict=True):
-        tip(axes, place, estimate[0], f"{name}: {_told(*estimate)}")
+    for place, name, seen, *estimate in zip(places, periods, impressions, *rates, strict=True):
+        tip(axes, place, estimate[0], f"{name}: {_clicked(seen, *estimate)}")
     return Drawing(figure, f"Click rate over time: {', '.join(f'{value:.3f}' for value in values)}")
 
 
@@ -97,8 +101,7 @@ def curves(
     figure, axes = blank(NARROW, 2.9, xlabel=xlabel, ylabel=ylabel)
     places, last = np.arange(len(names), dtype=np.float64), len(found) - 1
     for number, (name, (values, low, high)) in enumerate(found.items()):
-        # The first are the widest, so that a curve right under another can still be seen.
-        wide, style = 1.6 + 1.1 * (last - number) / max(last, 1), f"o{_STYLES.get(colours[name], '-')}"
+        wide, style = _wide(number, len(found)), f"o{_STYLES.get(colours[name], '-')}"
         at = places + (0.09 * (number - last / 2) if np.isfinite(low).any() else 0)
         axes.plot(
             at, values, style, color=colours[name], markersize=4, linewidth=wide, label=_brief(name), clip_on=False
@@ -107,7 +110,7 @@ def curves(
             ends = np.where(np.isfinite(low), np.abs([values - low, high - values]), 0)
             axes.errorbar(at, values, ends, fmt="none", ecolor=colours[name], elinewidth=1)
         for place, level, *estimate in zip(at, names, values, low, high, strict=True):
-            tip(axes, place, estimate[0], f"{name}, {xlabel} {level}: {_told(*estimate)}")
+            tip(axes, place, estimate[0], f"{name}, {xlabel} {level}: {ylabel} {_told(*estimate)}")
     axes.margins(x=0.05)
     cut = ""
     if from_zero:
@@ -131,6 +134,9 @@ def links(names: Sequence[str], strength: Doubles, *, parts: int, title: str = "
     figure.colorbar(image, ax=axes, label="effective impressions, log10", shrink=0.85)
     axes.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 2 else 0, fontsize=8)
     axes.set_yticks(range(len(names)), names, fontsize=8)
+    for row, column in np.argwhere(strength > 0):
+        seen = f"{strength[row, column]:,.0f} effective impressions of documents seen under both"
+        cell_tip(axes, column, row, f"{title} {names[row]} and {names[column]}: {seen}")
     count = np.count_nonzero(np.triu(strength))
     return Drawing(
         figure, f"Links between values of {title} by documents seen under both: {count} links, {parts} part(s)"
@@ -159,9 +165,11 @@ def rate_map(
     else:
         figure.colorbar(image, ax=axes)
     places = range(0, rates.shape[1], 1 if rates.shape[1] <= 20 else 5)
-    called = positions or range(1, rates.shape[1] + 1)
+    called, groups = positions or range(1, rates.shape[1] + 1), rows or range(1, len(rates) + 1)
+    for (group, place), rate in np.ndenumerate(rates):
+        cell_tip(axes, place, group, f"{ylabel} {groups[group]}, position {called[place]}: {_clicked(None, rate)}")
     axes.set_xticks(places, [str(called[place]) for place in places], fontsize=8 if len(places) > MOST_NUMBERS else 10)
-    axes.set_yticks(range(len(rates)), [str(number) for number in rows or range(1, len(rates) + 1)])
+    axes.set_yticks(range(len(rates)), [str(number) for number in groups])
     return Drawing(figure, f"Click rates by {ylabel} and position, from {rates.min():.3f} to {rates.max():.3f}")
 
 
@@ -171,6 +179,7 @@ def singular_values(values: Doubles) -> Drawing:
     axes.bar(range(1, len(values) + 1), values, color=[BLUE, *[RED] * (len(values) - 1)])
     for rank, value in enumerate(values, start=1):
         axes.annotate(f"{value:.3f}", (rank, value), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+        tip(axes, [rank, rank], [0, value], f"singular value {rank} of {len(values)}: {value:.4f}")
     axes.set_xticks(range(1, len(values) + 1))
     axes.margins(y=0.12)
     return Drawing(figure, f"Singular values of the click rates: {', '.join(f'{value:.3f}' for value in values)}")
@@ -194,8 +203,9 @@ def demo(found: Mapping[str, Estimate], observation: Doubles, *, measure: str) -
     right.scatter(*observation.T, s=40, color=BLUE, zorder=2)
     for position, point in enumerate(observation, start=1):
         right.annotate(str(position), point, textcoords="offset points", xytext=(6, 4), fontsize=9)
+        tip(right, point[0], point[1], f"position {position}: {point[0]:.3f}, {point[1]:.3f}")
     right.margins(0.12)
-    right.set(xlabel="$o_1$", ylabel="$o_2$")
+    right.set(xlabel="o₁", ylabel="o₂")
     right.set_title("What it learned about each position", loc="left")
     return Drawing(figure, f"{measure} of each ranker, and the embedding of each position")
 
@@ -205,14 +215,17 @@ def learning_curves(
 ) -> Drawing:
     """A curve over the steps for each name, with a ring around its highest point if asked for."""
     figure, axes = blank(NARROW, 2.7, xlabel="step", ylabel=ylabel)
-    for name, (steps, values) in found.items():
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    for number, (name, (steps, values)) in enumerate(found.items()):
         style = f"{'' if len(steps) > FEW else 'o'}{_STYLES.get(colours[name], '-')}"
-        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=1.6, label=_brief(name))
+        wide = _wide(number, len(found))
+        axes.plot(steps, values, style, color=colours[name], markersize=4, linewidth=wide, label=_brief(name))
         top = int(np.argmax(values))
         if best:
             axes.plot(steps[top], values[top], "o", markersize=9, markerfacecolor="none", color=colours[name])
-            tip(axes, steps[top], values[top], f"{name}, best at step {steps[top]:,}: {values[top]:.4f}")
-        tip(axes, steps[-1], values[-1], f"{name}, last at step {steps[-1]:,}: {values[-1]:.4f}")
+        for place in sorted({*np.linspace(0, len(steps) - 1, MOST_TOLD).astype(int).tolist(), top}):
+            which = "best at " if best and place == top else "last at " if place == len(steps) - 1 else ""
+            tip(axes, steps[place], values[place], f"{name}, {which}step {steps[place]:,}: {values[place]:.4f}")
     _legend(figure, len(found))
     told = "; ".join(
         f"{name} from {values[0]:.4f} to {values[-1]:.4f}" + (f", best {max(values):.4f}" if best else "")
@@ -253,10 +266,14 @@ def plane(
         axes.plot(*np.transpose([-end, end]), ":", color=colour, linewidth=1.2, zorder=3)
         if position - 1 in marked:
             axes.annotate(str(position), 1.07 * end, fontsize=8, ha="center", va="center", zorder=4)
+            said = f"position {position}: {turned[position - 1]:.0f}° from the mean base vector"
+            tip(axes, [-end[0], end[0]], [-end[1], end[1]], said, wide=7)
     ends = _as_long(base[random.permutation(len(base))[:MOST_BASES]], reach)
     axes.plot(*ends.T, "o", color="black", markersize=2.5, alpha=0.5, zorder=3, label="base vectors of queries")
     end = _as_long(base.mean(axis=0), reach)
     axes.plot(*np.transpose([-end, end]), "-", color="black", linewidth=1.5, zorder=3, label="their mean")
+    said = "mean base vector: documents are ranked along those of their queries"
+    tip(axes, [-end[0], end[0]], [-end[1], end[1]], said, wide=7)
     axes.plot([], [], ":", color=reds[0], label="positions")
     ticks = np.unique(values) if len(np.unique(values)) <= 10 else None
     figure.colorbar(dots, ax=axes, label=value_name, ticks=ticks, shrink=0.8)
@@ -278,13 +295,19 @@ def angles(observation: Doubles, base: Doubles) -> Doubles:
     return wrapped
 
 
-def moves(left: Sequence[str], right: Sequence[str], order: Sequence[int], *, sides: tuple[str, str]) -> Drawing:
-    """Two orders of the same documents with a line for each; `order` has the place on the left of each on the right."""
+def moves(
+    left: Sequence[str], right: Sequence[str], order: Sequence[int], told: Sequence[str], *, sides: tuple[str, str]
+) -> Drawing:
+    """Two orders of the same documents with a line for each.
+
+    `order` has the place on the left of each on the right; `told` are the words on each on the right.
+    """
     count = len(order)
     figure, axes = blank(NARROW, 0.27 * count + 0.75)
     for place, before in enumerate(order):
         colour, style = (GREEN, "-") if before > place else (RED, "--") if before < place else (GREY, "-")
         axes.plot([0, 1], [before, place], style, color=colour, linewidth=1 + min(abs(before - place), 6) / 3)
+        tip(axes, [-0.9, 0, 1, 1.8], [before, before, place, place], told[place])
     for x, texts, side, align in ((0, left, sides[0], "right"), (1, right, sides[1], "left")):
         for place, text in enumerate(texts):
             axes.annotate(text, (1.06 * x - 0.03, place), ha=align, va="center", fontsize=9)
@@ -312,12 +335,14 @@ def values_by_seed(
             values, place = by_label[label], row + 0.14 * (2 * number - len(found) + 1)
             axes.plot(values, np.full(len(values), place), "o", color=colour, markersize=3, alpha=0.4)
             axes.plot(values.mean(), place, "D", color=colours.get(label, colour), markersize=6)
+            spread = f"from {values.min():.4f} to {values.max():.4f} over {counted(len(values), 'seed')}"
+            said = f"{label}, weights chosen by {way}: mean {measure} {values.mean():.4f}, {spread}"
+            tip(axes, [values.min(), values.max()], [place, place], said, wide=9)
         axes.plot([], [], "D", color=colour, label=f"weights chosen by {way}")
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
-    if len(found) > 1:
-        axes.legend(frameon=False, fontsize=8)
+    _legend(figure, len(found))
     told = "; ".join(
         f"{way}: {', '.join(f'{label} {values.mean():.3f}' for label, values in by_label.items())}"
         for way, by_label in found.items()
@@ -334,10 +359,14 @@ def bands(
         axes.plot(places, mean, "o-", color=colour, label=label)
         axes.fill_between(places, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
         axes.set_xticks(places)
+        for place, value, spread in zip(places, mean, deviation, strict=True):
+            tip(axes, place, value, f"{label}, {xlabel} {place:g}: {ylabel} {value:.4f} ± {spread:.4f}")
     for (label, (mean_across, low, high)), style in zip(lines.items(), _DASHES, strict=False):
         axes.axhline(mean_across, color=ink, linestyle=style, linewidth=1, label=label)
         axes.axhspan(low, high, color=ink, alpha=0.1, linewidth=0)
-    axes.legend(frameon=False, fontsize=8)
+    for label, (mean_across, low, high) in lines.items():
+        tip(axes, axes.get_xlim(), mean_across, f"{label}: {ylabel} {_told(mean_across, low, high)}", wide=7)
+    _legend(figure, len(means) + len(lines))
     told = "; ".join(f"{name}: {' '.join(f'{value:.3f}' for value in each)}" for name, (_, each, _) in means.items())
     across = ", ".join(f"{name} {mean:.3f}" for name, (mean, _, _) in lines.items())
     return Drawing(figure, f"{ylabel} by {xlabel}. {told}. {across}")
@@ -349,6 +378,8 @@ def bars(values: Mapping[str, float], *, xlabel: str) -> Drawing:
     axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
     for row, value in enumerate(values.values()):
         axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    for row, (name, value) in enumerate(values.items()):
+        tip(axes, [0, value], [row, row], f"{name}: {value:.2f} {xlabel}")
     axes.invert_yaxis()
     axes.margins(x=0.12)
     return Drawing(figure, f"{xlabel}: {', '.join(f'{name} {value:.2f}' for name, value in values.items())}")
@@ -371,12 +402,24 @@ def _told(value: float, low: float, high: float) -> str:
     return f"{value:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
 
 
+def _clicked(impressions: int | None, rate: float, low: float = np.nan, high: float = np.nan) -> str:
+    """A click rate in words, with its interval and what it is of, if they are known."""
+    seen = "impressions" if impressions is None else counted(int(impressions), "impression")
+    ends = f" ({100 * low:.3g} to {100 * high:.3g} %)" if np.isfinite(low) else ""
+    return f"clicked on {100 * rate:.3g} % of {seen}{ends}"
+
+
 def _name_places(axes: Any, places: Doubles, names: Sequence[str]) -> None:
     """Name the places along an axis, every fifth where they are many, aslant where names are long."""
-    named = range(0, len(names), 5 if len(names) > 15 else 1)
-    axes.set_xticks([places[place] for place in named], [_brief(names[place]) for place in named])
-    if max(map(len, names)) > 4 and len(names) > 3:
-        axes.tick_params(axis="x", labelrotation=40)
+    named = np.arange(0, len(names), 5 if len(names) > 15 else 1)
+    aslant = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    long = max(map(len, names)) > 4 and len(names) > 3
+    axes.set_xticks(places[named], [_brief(names[place]) for place in named.tolist()], **(aslant if long else {}))
+
+
+def _wide(number: int, count: int) -> float:
+    """The first lines are the widest, so that one right under another can still be seen."""
+    return 1.6 + 1.1 * (count - 1 - number) / max(count - 1, 1)
 
 
 def _legend(figure: Figure, count: int) -> None:

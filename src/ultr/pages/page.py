@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ultr.files import new_file
 from ultr.pages.section import Section
 from ultr.printable import visible
 from ultr.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 GENERATOR = "ultr"
 
@@ -48,6 +52,7 @@ class Page:
             lstrip_blocks=True,
             finalize=_shown,
         )
+        environment.filters["unbroken"] = _unbroken
         words = f"{self.title} {self.summary} {' '.join(each.title + each.answer for each in self.sections)}"
         return environment.get_template(template).render(
             page=self,
@@ -83,6 +88,13 @@ def notebook(page: Page) -> str | None:
 def _shown(value: Any) -> Any:
     """Text with marks that would turn it around made visible; drawings have done so themselves."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _unbroken(text: str) -> Markup:
+    """Text in which no option of a command, such as `--log`, is broken into two lines at its hyphens."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<!\S)--[\w-]+", r'<span class="option">\g<0></span>', str(escape(visible(text)))))
 
 
 def _policy() -> str:

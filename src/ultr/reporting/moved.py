@@ -75,6 +75,11 @@ class Moved:
             [f"{place + 1}. {short[place]} {rates[place]:.0%}" for place in range(len(order))],
             [f"{short[before]} {arrow(before - place)}" for place, before in enumerate(order)],
             order,
+            [
+                f"{names[before]}: {sides[0]} at place {before + 1}, {sides[1]} at place {place + 1}; clicked on "
+                f"{rates[before]:.0%} of {counted(self.impressions, 'impression')}"
+                for place, before in enumerate(order)
+            ],
             sides=sides,
         )
 

@@ -36,6 +36,8 @@ def plane(inputs: ReportInputs) -> Section | None:
         if relevance.shape[1] > 2:
             _, sizes, directions = np.linalg.svd(relevance, full_matrices=False)
             share = float((sizes[:2] ** 2).sum() / (sizes**2).sum())
+            # Signs of singular vectors say nothing: base vectors point up and to the right.
+            directions *= np.where(directions @ base.mean(axis=0) < 0, -1, 1)[:, np.newaxis]
             relevance, observation, base = (each @ directions[:2].T for each in (relevance, observation, base))
             axis_names = ("first direction", "second direction")
             note = f" The two directions hold {share:.0%} of the documents' sum of squares."

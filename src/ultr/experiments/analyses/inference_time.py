@@ -61,7 +61,7 @@ def inference_time(experiment: Experiment) -> Section:
     }
     shape = f"{lists.queries} queries, {count:,} documents, {width} features, {content['threads']} threads"
     milliseconds = {label: median * 1000 for label, median in medians.items()}
-    drawn = {"inference time": partial(figures.bars, milliseconds, xlabel=f"milliseconds ({shape})")}
+    drawn = {"inference time": partial(figures.bars, milliseconds, xlabel="milliseconds")}
     return Section(experiment.spec.title, NOTES, tables=[Table(shape, rows)], figures=drawn, numbers=content)
 
 
