@@ -77,6 +77,7 @@ def test_every_number_of_a_comparison_by_hand() -> None:
     share = vote_interval(*votes, level=0.9)
     assert share.mean == pytest.approx(mean)
     # Votes are added up in another order there, which the last digit tells.
+    assert found.share is not None
     assert astuple(found.share) == pytest.approx(astuple(share), rel=1e-12)
     assert found == InterleavedComparison(
         answer=Answer(
