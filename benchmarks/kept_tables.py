@@ -72,9 +72,10 @@ def _shown(command: Sequence[str]) -> tuple[int, str]:
 
 
 def _table(title: str, lines: Sequence[str]) -> Table:
-    columns, _, *rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"two columns of one name in the table {title!r}: {', '.join(columns)}")
+    names, _, *rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
+    columns = [
+        f"{name} ({n})" if (n := names[: place + 1].count(name)) > 1 else name for place, name in enumerate(names)
+    ]
     return Table(title, [dict(zip(columns, row, strict=True)) for row in rows])
 
 
