@@ -39,7 +39,7 @@ def tables(printed: str) -> Iterator[Table]:
         if lines:
             yield _table(title, lines)
             title, lines = "", []
-        title = line.strip().rstrip(":") or title
+        title = line.strip("# :") or title
 
 
 def keep(file: Path, module: str, options: Sequence[str]) -> tuple[int, list[Measurement]]:
