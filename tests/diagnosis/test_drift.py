@@ -230,7 +230,7 @@ def test_one_period_has_no_end_to_compare() -> None:
     assert (found.verdict, found.answer, found.advice) == (
         Verdict.UNKNOWN,
         "All pages are of one period of time, so that there is no end to compare with a beginning.",
-        "Prepare it with more --periods, or log for longer.",
+        "Prepare the log with more --periods, or log for longer, to see whether clicks change over time.",
     )
 
 

@@ -119,11 +119,11 @@ def test_the_headline_goes_by_the_findings(found: Diagnosis, headline: str) -> N
         (diagnosis(told=False), ["train", "trees", "keep"]),
         (diagnosis(gaps=1), ["train", "compare"]),
         (diagnosis(features=0), []),
-        (diagnosis({"volume": BAD}), ["volume"]),
-        (diagnosis({"identifiability": BAD}), ["identifiability", "keep"]),
+        (diagnosis({"volume": BAD}), ["mend volume"]),
+        (diagnosis({"identifiability": BAD}), ["mend identifiability", "keep"]),
         (
             diagnosis({"drift": UNKNOWN, "click rates": CAREFUL, "scalar": CAREFUL, "features and position": BAD}),
-            ["features and position", "click rates", "scalar", "drift", "keep"],
+            ["mend features and position", "mend click rates", "mend scalar", "mend drift", "keep"],
         ),
     ],
 )
@@ -148,7 +148,7 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
     ("found", "steps"),
     [
         (diagnosis(), (TRAIN, TREES, COMPARE)),
-        (diagnosis({"drift": UNKNOWN}), ("drift: mend drift", TRAIN, TREES, COMPARE)),
+        (diagnosis({"drift": UNKNOWN}), ("mend drift", TRAIN, TREES, COMPARE)),
         (diagnosis(told=False), (TRAIN, TREES, f"keep: ultr train click --log 'my log' --out raw; {LET_USERS}")),
         (
             diagnosis(gaps=2, told=False),
@@ -160,11 +160,11 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
         ),
         (
             diagnosis({"scalar": BAD}),
-            ("scalar: mend scalar", f"keep: ultr train click --log 'my log' --out raw; {UNTIL}"),
+            ("mend scalar", f"keep: ultr train click --log 'my log' --out raw; {UNTIL}"),
         ),
         (
             diagnosis({"scalar": BAD}, gaps=1),
-            ("scalar: mend scalar", f"keep: ultr train click --relevance trees --log 'my log' --out raw; {UNTIL}"),
+            ("mend scalar", f"keep: ultr train click --relevance trees --log 'my log' --out raw; {UNTIL}"),
         ),
         (diagnosis(hardly=True), (TRAIN, TREES, COMPARE)),
         (
@@ -189,10 +189,10 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
         ),
         (
             diagnosis({"scalar": BAD}, few_clicks=True),
-            ("scalar: mend scalar", f"keep: ultr train click --set hidden=64,32 --log 'my log' --out raw; {UNTIL}"),
+            ("mend scalar", f"keep: ultr train click --set hidden=64,32 --log 'my log' --out raw; {UNTIL}"),
         ),
-        (diagnosis({"volume": BAD}, gaps=1), ("volume: mend volume",)),
-        (diagnosis({"scalar": BAD}, features=0), ("scalar: mend scalar",)),
+        (diagnosis({"volume": BAD}, gaps=1), ("mend volume",)),
+        (diagnosis({"scalar": BAD}, features=0), ("mend scalar",)),
     ],
 )
 def test_every_step_can_be_typed(found: Diagnosis, steps: tuple[str, ...]) -> None:

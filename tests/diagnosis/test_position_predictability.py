@@ -66,7 +66,7 @@ def test_features_that_are_the_place_explain_all_of_it(columns: int, gap: bool) 
 def test_a_log_without_features_or_without_lists_of_two_cannot_say() -> None:
     none = PositionPredictability.of(_log(0)).section()
     assert (none.verdict, none.answer) == (Verdict.UNKNOWN, "The log has no features.")
-    assert none.advice == "Prepare it with --features or --features-from; a ranker needs them."
+    assert none.advice == "Prepare the log with --features or --features-from; a ranker needs them."
     alone = ClickLog.of(features=np.eye(3), documents=[0, 1, 2], offsets=[0, 1, 2, 3], clicks=[1, 0, 0])
     found = PositionPredictability.of(alone)
     assert found.predictability is None

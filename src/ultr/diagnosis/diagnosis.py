@@ -105,7 +105,7 @@ class Diagnosis:
         """Things to do, the gravest first, and the commands to train."""
         order = (Verdict.BAD, Verdict.CAREFUL, Verdict.UNKNOWN)
         urgent = [f for verdict in order for f in self.findings if f.verdict is verdict and f.advice]
-        steps = [f"{finding.name}: {finding.advice}" for finding in urgent]
+        steps = list(dict.fromkeys(finding.advice for finding in urgent))
         if "volume" in self._bad or not self.volume.features:
             return tuple(steps)
         if self._bad:

@@ -94,7 +94,7 @@ class Drift:
             return self._section(
                 Verdict.UNKNOWN,
                 ["all pages are of one period of time, so that there is no end to compare with a beginning"],
-                ["prepare it with more --periods, or log for longer"],
+                ["prepare the log with more --periods, or log for longer, to see whether clicks change over time"],
             )
         change, unknown = self.ratio.mean - 1, bool(np.isnan(self.ratio.mean))
         parts = f"the last {self.last:.0%} of the pages", f"the first {self.first:.0%}"
@@ -151,7 +151,13 @@ NAME, QUESTION = "drift", "Is the end of the log like its beginning?"
 def no_time() -> Section:
     """The finding for a log without time."""
     said = "The log does not say when its pages were shown."
-    return Section(QUESTION, said, Verdict.UNKNOWN, "Prepare it with --time COLUMN.", name=NAME)
+    return Section(
+        QUESTION,
+        said,
+        Verdict.UNKNOWN,
+        "Prepare the log with --time COLUMN, to see whether clicks change over time.",
+        name=NAME,
+    )
 
 
 def moments(names: Sequence[str]) -> tuple[str, ...]:

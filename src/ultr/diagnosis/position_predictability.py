@@ -39,7 +39,7 @@ class PositionPredictability:
         name, question = "features and position", "Do the features give the position away?"
         if self.predictability is None:
             advice = (
-                "Prepare it with --features or --features-from; a ranker needs them."
+                "Prepare the log with --features or --features-from; a ranker needs them."
                 if "features" in self.problem
                 else ""
             )
