@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.machine import Machine
@@ -50,12 +50,13 @@ def keep(file: Path, module: str, options: Sequence[str]) -> tuple[int, list[Mea
         command = ["-m", f"benchmarks.{module}", *options]
         code, printed = _shown([sys.executable, *command, "--json", str(numbers)])
         found = read(numbers) if numbers.is_file() else []
-    made = list(tables(printed)) or [_of_measurements(found)]
+    name = module.replace("_", " ")
+    made = [replace(each, title=each.title or name) for each in tables(printed)] or [_of_measurements(found)]
     if code == 0 and made[0].rows:
         told = " ".join(["python", *command[:2], *map(_without_folder, options)])
         content = {"machine": asdict(machine), "measurements": [asdict(each) for each in found]}
         file.parent.mkdir(parents=True, exist_ok=True)
-        StoredTables.now(module.replace("_", " "), told, made, content).write(file)
+        StoredTables.now(name, told, made, content).write(file)
     return code, found
 
 

@@ -76,7 +76,9 @@ def test_what_a_benchmark_found_is_kept_for_the_documentation_unless_it_failed(t
 def test_a_folder_of_this_machine_is_not_named_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.kept_tables._shown", lambda command: (0, "| x |\n|---|\n| 2 |\n"))
     keep(tmp_path / "peers.json", "peers", ["--data", f"mq2007={tmp_path}", "--folder", str(tmp_path), "--seeds", "1"])
-    told = StoredTables.read(tmp_path / "peers.json").command
+    stored = StoredTables.read(tmp_path / "peers.json")
+    assert [table.title for table in stored.tables] == ["peers"], "nothing stands above the table"
+    told = stored.command
     assert told == "python -m benchmarks.peers --data mq2007=FOLDER --folder FOLDER --seeds 1"
 
 
