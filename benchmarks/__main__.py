@@ -83,7 +83,7 @@ BENCHMARKS = (
     Benchmark("explanation"),
     Benchmark("quality", TWO_METHODS, whole=SEEDS),
     Benchmark("comparison", long=True),
-    Benchmark("rank_test", ("position-based",), long=True),
+    Benchmark("rank_test", long=True),
     Benchmark("intervals", long=True),
     Benchmark("interleaving", long=True),
     Benchmark("never_worse", long=True),

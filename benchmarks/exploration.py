@@ -80,7 +80,7 @@ def measure(world: str, *, pages: int, epsilon: float, seeds: Sequence[int]) -> 
         errors["without"].append(error_of(trusted(log, placements=None)))
         errors["with"].append(error_of(log))
     said = {name: "cannot tell" if np.isnan(each).any() else with_error(each) for name, each in errors.items()}
-    print(f"{world:<11}" + "  ".join(f"{name} propensities {text}" for name, text in said.items()), flush=True)
+    print(f"| {world} |", " | ".join(said.values()), "|", flush=True)
     return [
         Measurement(
             f"{world}: error of the curve {name} logged propensities",
@@ -102,6 +102,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args()
+    print("| relevance | without propensities | with propensities |")
+    print("|---|---|---|")
     found = [
         measurement
         for world in WORLDS

@@ -1,26 +1,26 @@
 """How often the rank test finds structure: in position-based clicks, where there is none, and in trust and real ones.
 
-    python -m benchmarks.rank_test position-based --simulations 400 --impressions 10000 100000 1000000
-    python -m benchmarks.rank_test position-based --simulations 400 --correlation 0.005
-    python -m benchmarks.rank_test trust --simulations 100 --impressions 1000 3000 10000
+    python -m benchmarks.rank_test
+    python -m benchmarks.rank_test --logs position-based~0.005/10000x400 trust/3000x60
+    python -m benchmarks.rank_test --answers --logs position-based/10000x100 trust/10000x40 real/10000x40
 
-Each line is a grouping and a number of impressions, with the share of simulated logs in which rank 1 was rejected at
-level 0.05, and its 95 % interval (Clopper and Pearson by bisection). With `--correlation`, the click rate of each
-document in each list is drawn from a beta distribution around what the model says: contexts differ. `--plain` takes
-clicks for independent all the same, and `--page` lets users differ in how much they click.
+`trust/3000x60` is 60 logs of 3,000 impressions with trust bias. A row has the share of them in which rank 1 was
+rejected at level 0.05 by each grouping, with its 95 % interval (Clopper and Pearson). With `~0.005` the click rate of
+each document in each list is drawn from a beta distribution around what the model says: contexts differ. `--plain`
+takes clicks for independent all the same, `--page` lets users differ in how much they click, and `--answers` asks the
+whole test by clicks alone, as the doctor does of a log without labels.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
 
 from benchmarks.measurement import Measurement, write
 from ultr.arrays import Doubles, Integers
@@ -29,7 +29,7 @@ from ultr.bias.grouped_documents import GroupedDocuments
 from ultr.bias.rank_test import document_rank_test, rank_test
 from ultr.bias.relevance_groups import group_table, list_click_groups, score_groups
 from ultr.bias.scalar_test import scalar_test
-from ultr.clicks.registry import CLICK_MODELS, click_model
+from ultr.clicks.registry import click_model
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -39,22 +39,32 @@ from ultr.simulation.log import simulate_log
 from ultr.simulation.ranking_svm import RankingSVM
 
 
-def at_most(count: int, trials: int, chance: float) -> float:
-    return sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(count + 1))
+class Logs(NamedTuple):
+    """Simulated logs of one kind, and how many."""
+
+    clicks: str
+    correlation: float
+    impressions: int
+    number: int
+
+    @classmethod
+    def of(cls, text: str) -> Logs:
+        """From words such as `trust/3000x60` or `position-based~0.005/10000x400`."""
+        clicks, size = text.split("/")
+        name, _, correlation = clicks.partition("~")
+        impressions, count = size.split("x")
+        return cls(name, float(correlation or 0), int(impressions), int(count))
+
+    def __str__(self) -> str:
+        return self.clicks + (f", rho = {self.correlation:g}" if self.correlation else "")
 
 
-def root(falling: Callable[[float], float]) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return low
-
-
-def interval(count: int, trials: int) -> tuple[float, float]:
-    low = 0.0 if count == 0 else root(lambda chance: at_most(count - 1, trials, chance) - 0.975)
-    high = 1.0 if count == trials else root(lambda chance: at_most(count, trials, chance) - 0.025)
-    return low, high
+LOGS = [
+    *("position-based/10000x400", "position-based~0.005/10000x400", "position-based~0.005/100000x100"),
+    *("trust/1000x60", "trust/3000x60", "trust/10000x60", "real/10000x20", "real/100000x20"),
+]
+BY_CLICKS = 'share of "no"'
+GROUPINGS = ("labels", "documents by label", "documents by score", "documents by clicks")
 
 
 def varied(log: ClickLog, rates: Doubles, *, correlation: float, page: float, random: np.random.Generator) -> ClickLog:
@@ -95,7 +105,7 @@ def dimensions(log: ClickLog, labels: Integers, scores: Doubles, *, plain: bool,
 def answers(log: ClickLog, *, asked: dict[str, Any]) -> Counter[str]:
     """What the whole test answers by clicks alone, as for a log without labels: 1 = not rejected."""
     found = scalar_test(log, samples=asked["samples"], seed=asked["seed"])
-    return Counter({"answer by clicks": 2 if found.answer == "no" else 1})
+    return Counter({BY_CLICKS: 2 if found.answer == "no" else 1})
 
 
 def counted(cells: Cells, groups: Integers, dispersion: Doubles) -> GroupedDocuments:
@@ -106,29 +116,26 @@ def cells_shown(cells: Cells) -> Doubles:
     return np.bincount(cells.documents, cells.impressions).astype(np.float64)
 
 
-def log_of(judged: JudgedLists, scores: Doubles, options: argparse.Namespace, impressions: int, seed: int) -> ClickLog:
-    model = click_model(options.clicks)
+def log_of(judged: JudgedLists, scores: Doubles, wanted: Logs, options: argparse.Namespace, seed: int) -> ClickLog:
+    model, impressions = click_model(wanted.clicks), wanted.impressions
     rankings = min(options.rankings, max(impressions // options.queries, 1))
     log = simulate_log(judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=0.5, seed=seed)
-    if not options.correlation and not options.page:
+    if not wanted.correlation and not options.page:
         return log
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)
     mask = ragged.mask(log.offsets, width=model.positions)
     rates = model.probabilities(labels, max_label=judged.max_label)[mask]
     random = np.random.default_rng([seed, impressions])
-    return varied(log, rates, correlation=options.correlation, page=options.page, random=random)
+    return varied(log, rates, correlation=wanted.correlation, page=options.page, random=random)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("clicks", choices=list(CLICK_MODELS))
-    parser.add_argument("--simulations", type=int, default=100)
-    parser.add_argument("--impressions", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=Logs.of, nargs="+", default=[Logs.of(each) for each in LOGS])
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--rankings", type=int, default=10)
     parser.add_argument("--samples", type=int, default=39)
     parser.add_argument("--largest", type=int, default=2)
-    parser.add_argument("--correlation", type=float, default=0.0)
     parser.add_argument("--page", type=float, default=0.0)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--answers", action="store_true", help="ask the whole test by clicks alone, not each grouping")
@@ -137,32 +144,28 @@ def main() -> None:
     options = parser.parse_args()
     judged = letor_like(train_queries=options.queries, validation_queries=1, test_queries=1).train
     scores = RankingSVM.fit(judged, share=0.1, seed=options.seed).score(judged.features)
-    what = options.clicks + (f" rho {options.correlation:g}" if options.correlation else "")
-    what += (f" page {options.page:g}" if options.page else "") + (" plain" if options.plain else "")
+    columns = (BY_CLICKS,) if options.answers else GROUPINGS
+    print("| clicks | impressions | logs |", " | ".join(columns), "|")
+    print("|---" * (3 + len(columns)) + "|", flush=True)
     measurements = []
-    for impressions in options.impressions:
-        found: dict[str, Counter[int]] = defaultdict(Counter)
-        for seed in range(options.seed, options.seed + options.simulations):
-            log = log_of(judged, scores, options, impressions, seed)
+    for wanted in options.logs:
+        rejected: Counter[str] = Counter()
+        for seed in range(options.seed, options.seed + wanted.number):
+            log = log_of(judged, scores, wanted, options, seed)
             asked: dict[str, Any] = {"samples": options.samples, "largest": options.largest, "seed": seed}
-            labels = judged.labels[log.documents]
             if options.answers:
                 tested = answers(log, asked=asked)
             else:
-                tested = dimensions(log, labels, scores, plain=options.plain, asked=asked)
-            for name, dimension in tested.items():
-                found[name][dimension] += 1
-        for name, counted in found.items():
-            rejected = options.simulations - counted[1]
-            low, high = interval(rejected, options.simulations)
-            where = f"{what}, {impressions:,} impressions, {name}: rejected"
-            measurements.append(Measurement(where, rejected / options.simulations, "share", low, high, headline=True))
-            print(
-                f"{what:24} {impressions:>9,} {name:20} rejected {rejected}/{options.simulations} = "
-                f"{rejected / options.simulations:.3f} ({low:.3f}-{high:.3f}), "
-                f"dimensions {dict(sorted(counted.items()))}",
-                flush=True,
-            )
+                tested = dimensions(log, judged.labels[log.documents], scores, plain=options.plain, asked=asked)
+            rejected.update(name for name, dimension in tested.items() if dimension > 1)
+        cells = []
+        for name in columns:
+            share = rejected[name] / wanted.number
+            low, high = binomtest(rejected[name], wanted.number).proportion_ci()
+            where = f"{wanted}, {wanted.impressions:,} impressions, {name}: rejected"
+            measurements.append(Measurement(where, share, "share", low, high, headline=True))
+            cells.append(f"{share:.3f} ({low:.3f} to {high:.3f})")
+        print(f"| {wanted} | {wanted.impressions:,} | {wanted.number} |", " | ".join(cells), "|", flush=True)
     write(measurements, options.json)
 
 

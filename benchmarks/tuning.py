@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -51,21 +52,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", default=["dla mlp", "dla trees"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--trials", type=int, nargs="+", default=[8, 20])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     kept = []
-    print(f"{QUERIES} queries, {IMPRESSIONS:,} impressions, trust bias, {options.trials} trials, nDCG@10")
-    for each in options.methods:
+    print(f"nDCG@10, {QUERIES} queries, {IMPRESSIONS:,} impressions, trust bias")
+    print("| | settings as given | best settings found | mean gain | leads on held-out clicks | CPU seconds |")
+    print("|---" * 6 + "|", flush=True)
+    for each, trials in product(options.methods, options.trials):
         name, relevance = each.split()
-        rows = np.array([run(name, relevance, seed, trials=options.trials) for seed in options.seeds])
+        rows = np.array([run(name, relevance, seed, trials=trials) for seed in options.seeds])
         gains = rows[:, 1] - rows[:, 0]
-        by_seed = ", ".join(f"{before:.3f} to {after:.3f}" for before, after, _, _ in rows)
-        leads = np.round(rows[:, 2], 4).tolist()
-        print(f"{each}: {by_seed}; mean gain {with_error(gains.tolist())}")
-        print(f"    leads on held-out clicks {leads}, {rows[:, 3].sum():.0f} CPU seconds", flush=True)
-        kept.append(Measurement(f"gain of tuning {each}", float(gains.mean()), "nDCG@10"))
+        before, after = (" ".join(f"{value:.3f}" for value in column) for column in rows[:, :2].T)
+        leads = " ".join(f"{value:+.3f}" for value in rows[:, 2])
+        cells = (
+            f"{each}, {trials} trials",
+            before,
+            after,
+            with_error(gains.tolist()),
+            leads,
+            f"{rows[:, 3].sum():.0f}",
+        )
+        print("|", " | ".join(cells), "|", flush=True)
+        kept.append(Measurement(f"gain of tuning {each}, {trials} trials", float(gains.mean()), "nDCG@10"))
     write(kept, options.json)
 
 

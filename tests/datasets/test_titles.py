@@ -14,7 +14,8 @@ def test_titles_are_read_by_id_from_csv_and_parquet(tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text('doc_id,price,title\n7,1,"Shoes, red"\n8,2,\n9,3,Hat\n')
     columns = {"item_id": [7, 8, 9], "product name": ["Shoes, red", None, "Hat"]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "titles.parquet")
-    for name in ("titles.csv", "titles.parquet"):
+    (tmp_path / "products.csv").write_text('product,name\n7,"Shoes, red"\n9,Hat\n')
+    for name in ("titles.csv", "titles.parquet", "products.csv"):
         assert read_titles(tmp_path / name) == {"7": "Shoes, red", "9": "Hat"}
 
 

@@ -1,4 +1,4 @@
-"""Networks as forests that their scores have taught."""
+"""Forests and networks that the scores of another ranker have taught."""
 
 from __future__ import annotations
 
@@ -185,14 +185,44 @@ def test_a_forest_is_saved_loaded_and_exported(made: Distillation, small: Splits
     again.export(tmp_path / "forest.onnx")
 
 
+def test_one_network_takes_the_place_of_several_seeds(small_log: ClickLog, small: Splits, tmp_path: Path) -> None:
+    networks = ClickBaseline(relevance=MLP(hidden=(16,), steps=200), seeds=3).fit(small_log)
+    found = distil(networks, small_log, lists=small.test, relevance=MLP(hidden=(16,), steps=300))
+    assert found.kendall_tau > 0.8
+    assert list(found.ranker.model.by_name) == ["relevance"]
+    files = [tmp_path / name for name in ("several.onnx", "one.onnx")]
+    for each, file in zip((networks.ranker_, found.ranker), files, strict=True):
+        each.export(file)
+    assert files[1].stat().st_size < 0.6 * files[0].stat().st_size
+    found.ranker.save(tmp_path / "one")
+    lists = small.test
+    np.testing.assert_array_equal(
+        load(tmp_path / "one").score(lists.features, lists.offsets), found.ranker.score(lists.features, lists.offsets)
+    )
+
+
+def test_a_network_learns_the_order_and_the_missing_values_of_a_forest() -> None:
+    random = np.random.default_rng(0)
+    values = random.normal(size=(2000, 2))
+    gap = random.random(2000) < 0.3
+    clicks = random.random(2000) < 1 / (1 + np.exp(-2 * values[:, 0] - gap))
+    features = np.column_stack([values[:, 0], np.where(gap, np.nan, values[:, 1])])
+    log = ClickLog.of(features=features, documents=np.arange(2000), offsets=np.arange(0, 2001, 10), clicks=clicks)
+    forest = ClickBaseline(relevance=Trees(rounds=50, leaves=7)).fit(log).ranker_
+    found = distil(forest, log, relevance=MLP(hidden=(16,), steps=500))
+    assert found.kendall_tau > 0.8
+    known, missing = found.ranker.score(np.array([[0.0, 0.0], [0.0, np.nan]]))
+    assert missing > known + 0.3 * (found.ranker.score(np.array([[1.0, 0.0]]))[0] - known)
+
+
 def test_what_cannot_be_distilled_is_refused(network: Vectorization, small_log: ClickLog, small: Splits) -> None:
     with pytest.raises(OptionError, match="a forest already"):
         distil(ClickBaseline(relevance=SMALL).fit(small_log))
     with pytest.raises(OptionError, match="saved without training lists"):
         distil(replace(network.ranker_, sample=None))
-    with pytest.raises(DataError, match="a forest cannot be taught on 1 queries"):
+    with pytest.raises(DataError, match="nothing can be taught on 1 queries"):
         distil(network, small.train.select(np.arange(1)))
-    with pytest.raises(DataError, match="knows 64 features, the lists to teach a forest on have 1"):
+    with pytest.raises(DataError, match="knows 64 features, the lists to teach on have 1"):
         distil(network, JudgedLists.of(features=np.eye(3)[:, :1], labels=[0, 1, 2], offsets=[0, 3]))
     constant = replace(small.train, features=np.zeros_like(small.train.features))
     with pytest.raises(DataError, match="the same score"):
@@ -219,11 +249,12 @@ def test_the_command_distils_and_tells_the_cost(network: Vectorization, small_lo
     assert found["measured_on"] == read_part("letor-like=40", "test").queries
     assert found["taught_with"] == str(tmp_path / "log")
     ultr("report", tmp_path / "forest", "--out", tmp_path / "page.html")
-    assert "A forest f that orders each list" in (tmp_path / "page.html").read_text()
+    assert "A forest or a network f that orders each list" in (tmp_path / "page.html").read_text()
     assert "distilled, 5 trees" in ultr("export", tmp_path / "forest", "--to", "lightgbm").stdout
     for wrong, message in (
         (["--to", "solr", "--overwrite", "--set", "rounds=5"], "are for --distil"),
-        (["--to", "onnx", "--distil"], "--distil is for engines that take only trees"),
+        (["--to", "onnx", "--distil", "--set", "rounds=5"], "option of a network must be one of"),
+        (["--to", "onnx", "--distil", "--set", "hidden=0"], "hidden"),
         (["--to", "solr", "--distil"], "exists"),
         (["--to", "solr", "--overwrite", "--distil", "--set", "hidden=5"], "option of trees must be one of"),
         (["--to", "solr", "--overwrite", "--distil", "--set", "rounds=0"], "rounds"),
@@ -231,3 +262,16 @@ def test_the_command_distils_and_tells_the_cost(network: Vectorization, small_lo
     ):
         result = ultr("export", tmp_path / "net", *wrong, expect=2)
         assert message in result.stderr
+
+
+def test_the_command_puts_one_network_in_the_place_of_several_seeds(small_log: ClickLog, tmp_path: Path) -> None:
+    ClickBaseline(relevance=MLP(hidden=(16,), steps=40), seeds=2).fit(small_log).save(tmp_path / "two")
+    options = ("--to", "onnx", "--distil", "--data", "letor-like=40")
+    text = ultr("export", tmp_path / "two", *options, "--set", "steps=50", "--keep", tmp_path / "one").stdout
+    assert "taught by the model's scores" in text
+    assert "by the network: nDCG@10" in text
+    assert load(tmp_path / "one").options["relevance"]["hidden"] == [16]
+    keep = ("--set", "hidden=4", "--set", "steps=50", "--keep", tmp_path / "smaller")
+    found = json.loads(ultr("export", tmp_path / "two", *options, *keep, "--overwrite", "--json").stdout)
+    assert found["distillation"]["measured_on"] == read_part("letor-like=40", "test").queries
+    assert load(tmp_path / "smaller").options["relevance"]["hidden"] == [4]

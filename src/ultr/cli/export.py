@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ultr.exporting import Distillation, Export
     from ultr.exporting.cost import Cost
     from ultr.methods.ranker import Ranker
+    from ultr.relevance.relevance_model import Relevance
 
 ONNX = "onnx"
 
@@ -52,7 +53,8 @@ def export(
         bool,
         typer.Option(
             "--distil",
-            help="For engines that take only trees: a forest taught by the model's scores; tells its cost.",
+            help="Teach another ranker by the model's scores and export that: a forest for engines that take only "
+            "trees, one network for onnx, such as in the place of several seeds; tells its cost.",
         ),
     ] = False,
     log: Annotated[
@@ -70,11 +72,13 @@ def export(
     part: options.Part = "test",
     fold: options.Fold = 1,
     keep: Annotated[
-        Path | None, typer.Option(help="With --distil: a model folder for the forest, to evaluate or serve it.")
+        Path | None, typer.Option(help="With --distil: a model folder for the student, to evaluate or serve it.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="With --distil: an option of the trees, repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="With --distil: an option of the trees or of the network, repeatable."
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     quiet: options.Quiet = False,
@@ -98,32 +102,34 @@ def export(
         raise OptionError("--log, --keep and --set are for --distil; add it or leave them out")
     if to == ONNX and feature_map is not None:
         raise OptionError("--feature-map is for engines; an ONNX graph takes features by their place")
-    if to == ONNX and distil:
-        raise OptionError("--distil is for engines that take only trees; an ONNX graph takes the network as it is")
     if to != ONNX and (pointwise or form != "lists" or (data is not None and not distil)):
         raise OptionError(f"--form, --pointwise and --data are for onnx; leave them out with --to {to}")
     ranker = load(model)
+    ending = ONNX if to == ONNX else f"{to}.{TARGETS[to].ending}"
+    file = _beside(model, ending) if out is None else out
+    names = _feature_map(feature_map)
+    check_new_file(file, overwrite=overwrite)
+    if keep is not None:
+        check_new_folder(keep, overwrite=overwrite)
+    taught = _distil(ranker, log, data, part, fold, _student(ranker, to, settings)) if distil else None
     if to != ONNX:
-        file = _beside(model, f"{to}.{TARGETS[to].ending}") if out is None else out
-        names = _feature_map(feature_map)
-        check_new_file(file, overwrite=overwrite)
-        if keep is not None:
-            check_new_folder(keep, overwrite=overwrite)
-        taught = _distil(ranker, log, data, part, fold, settings) if distil else None
         _export_forest(ranker, taught, model, file, to, names, overwrite=overwrite, json=json)
-        if taught is not None and keep is not None:
-            origin = Origin(command=options.command_line())
-            taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
-        return
-    lists = None if data is None else _read(data, part, fold, ranker)
-    file = _beside(model, "onnx") if out is None else out
-    written = export_ranker(ranker, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
-    where = "training lists" if data is None else options.name_of_part(data, part)
-    if json:
-        output.print_json({"model": str(model), "file": str(file), "checked_on": where} | written.as_json())
     else:
-        trees = ranker.model.by_name["relevance"].takes_missing
-        _print(written, file, where, by_clicks=data is None and ranker.method != "label", trees=trees)
+        lists = None if data is None else _read(data, part, fold, ranker)
+        student = ranker if taught is None else taught.distillation.ranker
+        written = export_ranker(student, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
+        where = "training lists" if data is None else options.name_of_part(data, part)
+        if json:
+            content = {"model": str(model), "file": str(file), "checked_on": where} | written.as_json()
+            output.print_json(content | _distillation(taught))
+        else:
+            by_clicks = data is None and ranker.method != "label"
+            _print(written, file, where, by_clicks=by_clicks, trees=student.model.takes_missing)
+            if taught is not None:
+                taught.print("network")
+    if taught is not None and keep is not None:
+        origin = Origin(command=options.command_line())
+        taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
 
 
 def _read(data: str, part: str, fold: int, ranker: Ranker) -> JudgedLists:
@@ -143,24 +149,34 @@ def _feature_map(path: Path | None) -> dict[str, str]:
     return names
 
 
+def _student(ranker: Ranker, to: str, settings: list[str] | None) -> Relevance:
+    """Trees for engines, and for ONNX a network as large as those of the ranker, with other options where given."""
+    from ultr.methods.distilled import TREES
+    from ultr.relevance import MLP
+    from ultr.relevance.kinds import relevance_of
+
+    own = relevance_of(ranker.options["relevance"])
+    student: Relevance = TREES if to != ONNX else own if isinstance(own, MLP) else MLP()
+    of = "trees" if to != ONNX else "a network"
+    hints = get_type_hints(type(student))
+    types = {each.name: hints[each.name] for each in fields(student)}
+    student = replace(student, **options.parse_settings(settings, types, of=of))
+    student.check()
+    return student
+
+
 def _distil(
     ranker: Ranker,
     log: Path | None,
     data: str | None,
     part: str,
     fold: int,
-    settings: list[str] | None,
+    relevance: Relevance,
 ) -> Taught:
-    """The forest that a ranker teaches on a log, on judged lists, or on the training lists that it kept."""
+    """What a ranker teaches on a log, on judged lists, or on the training lists that it kept."""
     from ultr.data.click_log import ClickLog
     from ultr.exporting import distil
-    from ultr.methods.distilled import TREES
-    from ultr.relevance import Trees
 
-    hints = get_type_hints(Trees)
-    chosen = options.parse_settings(settings, {each.name: hints[each.name] for each in fields(Trees)}, of="trees")
-    trees = replace(TREES, **chosen)
-    trees.check()
     source: ClickLog | JudgedLists | None = None
     lists, where, by_clicks = None, "training lists", ranker.method != "label"
     if log is not None:
@@ -170,7 +186,7 @@ def _distil(
         where, by_clicks = options.name_of_part(data, "train"), False
     if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
         lists, by_clicks = _read(data, part, fold, ranker), False
-    made = distil(ranker, source, lists=lists, relevance=trees, progress=not output.is_quiet())
+    made = distil(ranker, source, lists=lists, relevance=relevance, progress=not output.is_quiet())
     others = "others" if lists is None else options.name_of_part(str(data), part)
     return Taught(made, where, others, by_clicks=by_clicks)
 
@@ -183,8 +199,8 @@ class Taught(NamedTuple):
     others: str
     by_clicks: bool
 
-    def print(self) -> None:
-        """Say how near the forest comes to the network, and what it costs."""
+    def print(self, student: str) -> None:
+        """Say how near the student comes to the model, and what it costs."""
         made = self.distillation
         mixed = f" and of {made.mixed:,} with features mixed" if made.mixed else ""
         output.echo(
@@ -195,7 +211,12 @@ class Taught(NamedTuple):
         if made.cost is None:
             output.echo("what it costs is not known: no candidate is relevant; give --data")
         else:
-            output.echo(f"by the forest: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
+            output.echo(f"by the {student}: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
+
+
+def _distillation(taught: Taught | None) -> dict[str, Any]:
+    """The figures of a distillation as JSON has them."""
+    return {} if taught is None else {"distillation": taught.distillation.as_json() | {"taught_with": taught.where}}
 
 
 def _export_forest(
@@ -215,8 +236,7 @@ def _export_forest(
     written = export_forest(forest, file, to=to, feature_map=names, overwrite=overwrite)
     if json:
         content = {"model": str(model), "file": str(file)} | asdict(written)
-        more = {} if taught is None else {"distillation": taught.distillation.as_json() | {"taught_with": taught.where}}
-        output.print_json(content | more)
+        output.print_json(content | _distillation(taught))
         return
     what = "" if taught is None else "distilled into "
     output.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
@@ -226,7 +246,7 @@ def _export_forest(
         f"{missing}on thresholds among them: largest difference {written.largest_difference:.1e}"
     )
     if taught is not None:
-        taught.print()
+        taught.print("forest")
     if written.shift:
         output.echo(f"{written.shift:.4g} is added to every score, so that none is below 0; the order is the same")
     if not written.knows_missing:

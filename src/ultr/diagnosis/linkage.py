@@ -23,8 +23,6 @@ NEXT_TO_NONE = 10
 """With fewer clicks on a link, no ratio can be told from it."""
 MOST_ROWS = 12
 """So many links are shown, those with the fewest clicks."""
-RANK = "the rank of their rates (Vectorization takes one more)"
-"""Links identify vectors that are multiplied, whose dimension is the rank; see `SMALLEST` in `bias_dimension`."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +123,8 @@ class Linkage:
             cut = min(found, key=lambda cut: found[cut][1])
             documents, telling = found[cut]
             answer.append(
-                f"the clicks ask for dimension {wanted}, {RANK}; for that the thinnest link, {self._ends(cut.link)}, "
-                f"rests on {counted(documents, 'document')} with {counted(telling, 'click')}"
+                f"the clicks ask for dimension {wanted}, the rank of their rates; for that the thinnest link, "
+                f"{self._ends(cut.link)}, rests on {counted(documents, 'document')} with {counted(telling, 'click')}"
             )
             if telling < clicks:
                 clicks = telling
@@ -168,8 +166,8 @@ class Linkage:
         """The answer where the clicks ask for a larger dimension than is identified."""
         found = self.supported
         answer = [
-            f"but the clicks ask for dimension {wanted}, {RANK}: different biases, with different orders of the "
-            "documents, give the same click rates",
+            f"but the clicks ask for dimension {wanted}, the rank of their rates: different biases, with different "
+            "orders of the documents, give the same click rates",
             "only the model's belief that documents with similar features are alike tells them apart"
             if self.features
             else "",

@@ -1,4 +1,4 @@
-"""A ranker as a forest, for engines that take only trees: taught by its scores, and what that costs."""
+"""A ranker as a forest or as one network that its scores have taught, for engines or to score faster."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from ultr.methods.estimator import Estimator
 from ultr.methods.ranker import Ranker
 from ultr.methods.sample import sample_of
 from ultr.metrics import kendall_tau, mean, same_top
+from ultr.relevance.relevance_model import Relevance
 from ultr.relevance.trees import Trees
 from ultr.seeding import generator
 from ultr.train.progress import Bar
 
 HELD_OUT = 0.1
-"""Share of the queries that decide the number of trees, and that the forest is measured on."""
+"""Share of the queries that decide when enough is learned, and that the student is measured on."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distillation:
-    """A forest taught by another ranker, and how near it comes to it on lists that it was not taught on."""
+    """A ranker taught by another one, and how near it comes to it on lists that it was not taught on."""
 
     ranker: Ranker
-    """The forest; it can be saved, evaluated and exported like any other ranker."""
+    """The one that was taught; it can be saved, evaluated and exported like any other ranker."""
     taught_on: int
     """Lists that it was taught on."""
     mixed: int
@@ -56,54 +57,54 @@ def distil(
     data: ClickLog | JudgedLists | None = None,
     *,
     lists: JudgedLists | None = None,
-    relevance: Trees = TREES,
+    relevance: Relevance = TREES,
     progress: bool = False,
 ) -> Distillation:
-    """Teach a forest to order documents as a ranker does that is no forest itself.
+    """Teach a forest, or one network, to order documents as another ranker does.
 
     Args:
         ranker: A fitted estimator, or the ranker that `load` gave.
         data: A click log or judged lists to teach on, of which only the features count; by default the training lists
-            that the model kept. A tenth of the queries is held out to decide how many trees there are.
-        lists: Judged lists to measure the forest on; by default those that were held out, with clicks for labels if
+            that the model kept. A tenth of the queries is held out to decide when enough is learned.
+        lists: Judged lists to measure the student on; by default those that were held out, with clicks for labels if
             they are of a log.
-        relevance: Options of the trees.
+        relevance: Options of the trees, or of a network such as `MLP(hidden=(128, 64))`.
         progress: Whether to show a bar.
 
     """
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
-    if forest_of(ranker) is not None:
+    if isinstance(relevance, Trees) and forest_of(ranker) is not None:
         raise OptionError("the model is a forest already, which is exported as it is; leave distillation out")
     source = ranker.sample if data is None else data
     if source is None:
-        raise OptionError("the model was saved without training lists to teach a forest on; give some (--log, --data)")
+        raise OptionError("the model was saved without training lists to teach on; give some (--log, --data)")
     for each in (source, lists):
         if each is not None and each.feature_names != ranker.feature_names:
             raise DataError(
-                f"the model knows {len(ranker.feature_names)} features, the lists to teach a forest on have "
+                f"the model knows {len(ranker.feature_names)} features, the lists to teach on have "
                 f"{len(each.feature_names)}, or other names; give it the data it was trained for"
             )
     if isinstance(source, ClickLog):
         source = source.with_categories(ranker.categories)
     taught, held_out = _split(source, seed=int(ranker.options.get("seed", 0)))
     bar = Bar("distilling") if progress else None
-    forest = Distilled(relevance=relevance).teach(ranker, taught, held_out, observer=bar)
+    student = Distilled(relevance=relevance).teach(ranker, taught, held_out, observer=bar)
     if data is not None and ranker.provenance is not None:
         known = ranker.provenance
         data_of, chosen_by = (*known.data, Lineage.of(taught)), (*known.validation, Lineage.of(held_out))
         seen = replace(known, data=data_of, validation=chosen_by)
-        forest = replace(forest, provenance=seen)
+        student = replace(student, provenance=seen)
     if lists is None:
         lists = sample_of(held_out) if isinstance(held_out, ClickLog) else held_out
-    scores, others = (each.score(lists.features, lists.offsets) for each in (ranker, forest))
+    scores, others = (each.score(lists.features, lists.offsets) for each in (ranker, student))
     return Distillation(
-        ranker=forest,
+        ranker=student,
         taught_on=len(taught.offsets) - 1,
-        mixed=(len(taught.offsets) - 1) * forest.choices["copies"],
+        mixed=(len(taught.offsets) - 1) * student.choices["copies"],
         measured_on=lists.queries,
         kendall_tau=mean(kendall_tau(scores, others, lists.offsets)),
         same_top=mean(same_top(scores, others, lists.offsets)),
-        cost=cost_of(ranker, forest, lists),
+        cost=cost_of(ranker, student, lists),
     )
 
 
@@ -113,7 +114,7 @@ def _split(data: ClickLog | JudgedLists, *, seed: int) -> tuple[ClickLog | Judge
         return data.split(HELD_OUT, seed=seed)
     known, queries = np.unique(data.query_ids, return_inverse=True)
     if len(known) < 2:
-        raise DataError(f"a forest cannot be taught on {len(known)} queries; give more of them (--log, --data)")
+        raise DataError(f"nothing can be taught on {len(known)} queries; give more of them (--log, --data)")
     count = max(1, round(HELD_OUT * len(known)))
     held_out = np.isin(queries, generator(seed, "held-out queries").permutation(len(known))[:count])
     return data.select(~held_out), data.select(held_out)

@@ -100,7 +100,7 @@ def export(
         }
     )
     reference: Ranker | _Pointwise = ranker
-    models = [ranker.model.by_name[name] for name in ranker.model.ranking.ranks_with]
+    models = [*ranker.model.scoring.values()]
     if pointwise:
         reference = _Pointwise(ranker)
         models = reference.models

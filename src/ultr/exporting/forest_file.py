@@ -111,7 +111,7 @@ def forest_of(ranker: Ranker) -> Forest | None:
     ranking = ranker.model.ranking
     if isinstance(ranking, Bounded):
         return None
-    models = {name: ranker.model.by_name[name] for name in ranking.ranks_with}
+    models = ranker.model.scoring
     forests = {name: model.forest for name, model in models.items() if isinstance(model, BoostedTrees)}
     if len(forests) < len(models):
         return None

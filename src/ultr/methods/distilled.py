@@ -1,4 +1,4 @@
-"""Trees in the place of another ranker, taught by its scores."""
+"""Trees or one network in the place of another ranker, taught by its scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.errors import DataError, OptionError
+from ultr.errors import DataError
 from ultr.losses import centred_squared_error
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -41,12 +41,12 @@ COPIES, DOCUMENTS = 9, 50_000
 MIXED = 0.3
 """The share of features that a document of a copy has from another one."""
 PATIENCE = 5
-"""Validations in a row without a new best one after which no more trees are grown."""
+"""Validations in a row without a new best one after which no more trees are grown; a network takes all its steps."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Distilled(Estimator[ScalarObjective]):
-    """A forest f that orders each list as another ranker's scores s do.
+    """A forest or a network f that orders each list as another ranker's scores s do.
 
     L = 1/2 sum_i ( f(x_i) - mean f - (s_i - mean s) / sigma )^2
 
@@ -63,7 +63,7 @@ class Distilled(Estimator[ScalarObjective]):
     without: ClassVar[tuple[str, ...]] = ("seeds", "value")
 
     relevance: Relevance = TREES
-    """The trees."""
+    """The trees, or the network."""
 
     def objective(self, factors: Sequence[Factor]) -> ScalarObjective:
         """No bias parameters."""
@@ -81,10 +81,8 @@ class Distilled(Estimator[ScalarObjective]):
         *,
         observer: Observer | None = None,
     ) -> Ranker[ScalarObjective]:
-        """A forest by the teacher's scores of these data; those of others decide how many trees it has."""
+        """A ranker by the teacher's scores of these data; those of others decide when it has learned enough."""
         self.check()
-        if not isinstance(self.relevance, Trees):
-            raise OptionError(f"a ranker is distilled into trees, got relevance={self.relevance!r}")
         copies = min(COPIES, DOCUMENTS // max(int(data.offsets[-1]), 1))
         lists, others = _lists(teacher, data, copies=copies, seed=self.seed), _lists(teacher, held_out)
         scores, held_out_scores = (_centred_scores(teacher, each) for each in (lists, others))
@@ -92,19 +90,19 @@ class Distilled(Estimator[ScalarObjective]):
         if not sigma > SMALLEST:
             raise DataError("the model gives all documents of a list the same score, so there is nothing to learn")
         model = self.build(teacher.preprocessing.layout, (), seed=self.seed)
-        training = self.relevance.training()
+        learner, training = model.by_name["relevance"], self.relevance.training()
+        patience = self.patience or (PATIENCE if isinstance(learner, BoostedTrees) else None)
         history = train(
             model,
             self.stages(model.objective, lists, training.steps),
             _with_targets(lists, scores / sigma),
             training=training,
-            options=LoopOptions(self.evaluate_every, self.patience or PATIENCE, self.seed),
+            options=LoopOptions(self.evaluate_every, patience, self.seed),
             validation=ClickValidation(_with_targets(others, held_out_scores / sigma)),
             observer=observer,
         )
-        trees = model.by_name["relevance"]
-        assert isinstance(trees, BoostedTrees)
-        trees.forest = trees.forest.with_missing(_filled_in(teacher))
+        if isinstance(learner, BoostedTrees):
+            learner.forest = learner.forest.with_missing(_filled_in(teacher))
         return Ranker(
             method=self.name,
             options=self.content(),
@@ -151,8 +149,7 @@ def _filled_in(teacher: Ranker) -> Floats:
     """The value that the teacher takes for a missing one of each feature, NaN where it knows that it is missing."""
     values = teacher.scaling.typical.copy()
     values[[*indicated(teacher.scaling.missing), *teacher.preprocessing.categories]] = np.nan
-    models = [teacher.model.by_name[name] for name in teacher.objective.ranks_with]
-    return np.full_like(values, np.nan) if all(model.takes_missing for model in models) else values
+    return np.full_like(values, np.nan) if teacher.model.takes_missing else values
 
 
 def _mixed(features: Floats, copies: int, *, seed: int) -> Floats:

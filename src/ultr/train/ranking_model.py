@@ -59,6 +59,16 @@ class RankingModel(nn.Module, Generic[ObjectiveT]):
         free = ByValue() if beside else self.objective
         return Bounded(free, self.factor) if LOGGED in self.models else free
 
+    @property
+    def scoring(self) -> Models:
+        """The relevance models that scores are made of, by name."""
+        return {name: self.by_name[name] for name in self.ranking.ranks_with}
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether scores know a missing value for what it is, as trees do."""
+        return all(model.takes_missing for model in self.scoring.values())
+
     def score(self, documents: Documents, mask: Tensor) -> Tensor:
         """The score of each document of some lists, [documents]."""
         ranking = self.ranking
