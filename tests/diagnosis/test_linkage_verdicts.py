@@ -15,7 +15,7 @@ from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.supported_dimension import SupportedDimension
 
 GOOD, CAREFUL, BAD = Verdict.GOOD, Verdict.CAREFUL, Verdict.BAD
-RANK = "the rank of their rates (Vectorization takes one more)"
+RANK = "the rank of their rates"
 BELIEF = "nly the model's belief that documents with similar features are alike tells"
 
 
