@@ -79,7 +79,7 @@ def measure(world: str, *, pages: int, epsilon: float, seeds: Sequence[int]) -> 
         log = pages_of(world, pages=pages, epsilon=epsilon, seed=seed)
         errors["without"].append(error_of(trusted(log, placements=None)))
         errors["with"].append(error_of(log))
-    said = {name: "cannot tell" if np.isnan(each).any() else with_error(each) for name, each in errors.items()}
+    said = {name: "cannot tell" if np.isnan(each).any() else with_error(each, sign="") for name, each in errors.items()}
     print(f"| {world} |", " | ".join(said.values()), "|", flush=True)
     return [
         Measurement(

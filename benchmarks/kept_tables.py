@@ -11,6 +11,7 @@ the versions. `ultr reproduce docs` writes them into the pages. `python -m bench
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -53,7 +54,7 @@ def keep(file: Path, module: str, options: Sequence[str]) -> tuple[int, list[Mea
     name = module.replace("_", " ")
     made = [replace(each, title=each.title or name) for each in tables(printed)] or [_of_measurements(found)]
     if code == 0 and made[0].rows:
-        told = " ".join(["python", *command[:2], *map(_without_folder, options)])
+        told = shlex.join(["python", *command[:2], *map(_without_folder, options)])
         content = {"machine": asdict(machine), "measurements": [asdict(each) for each in found]}
         file.parent.mkdir(parents=True, exist_ok=True)
         StoredTables.now(name, told, made, content).write(file)

@@ -46,10 +46,10 @@ def read(path: Path) -> list[Measurement]:
     return [Measurement(**each) for each in json.loads(path.read_text())]
 
 
-def with_error(values: Sequence[float]) -> str:
+def with_error(values: Sequence[float], *, sign: str = "+") -> str:
     """The mean over seeds and its standard error, such as `+0.0163 +- 0.0021`."""
     spread = stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{mean(values):+.4f} +- {spread:.4f}"
+    return f"{mean(values):{sign}.4f} +- {spread:.4f}"
 
 
 def _short(value: float) -> str:

@@ -269,7 +269,7 @@ def tables(found: Sequence[dict[str, Any]]) -> list[Measurement]:
         for key, unit in (("ndcg", "nDCG@10"), ("clicks", "clicks per page")):
             for first, what in ((0, "days 1-30"), (20, "days 21-30")):
                 values = [float(np.mean(each[key][first:])) for each in mine]
-                cells.append(with_error(values))
+                cells.append(with_error(values, sign=""))
                 measurements.append(
                     Measurement(
                         f"{name}, {what}", float(np.mean(values)), unit, min(values), max(values), headline=True
