@@ -204,6 +204,16 @@ def test_two_models_are_compared_by_a_paired_test(model: Path, log: Path) -> Non
     assert 0 < result["first_against"][str(other)]["nDCG@10"]["p_value"] <= 1
 
 
+def test_an_exported_file_is_measured_by_labels_as_its_model_is(tmp_path: Path, log: Path, model: Path) -> None:
+    file = tmp_path / "model.onnx"
+    ultr("export", model, "--to", "onnx", "--out", file)
+    printed = ultr("evaluate", model, file, "--data", "letor-like=60", "--json").stdout
+    of_folder, of_file = json.loads(printed)["measures"].values()
+    assert of_file["nDCG@10"] == pytest.approx(of_folder["nDCG@10"])
+    refused = ultr("evaluate", model, file, "--log", log, expect=2).stderr
+    assert "model.onnx has scores but no probabilities of clicks, which --log asks for" in refused
+
+
 def test_numbered_features_are_refused_by_a_model_that_knows_names_whatever_their_number(tmp_path: Path) -> None:
     _two_features(["match", "price"]).save(tmp_path / "log")
     model = tmp_path / "model"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +15,19 @@ from ultr.errors import OptionError
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
     from ultr.methods.ranker import Ranker
+    from ultr.scoring import Scorer
 
 MAIN = "nDCG@10"
 """The measure that models are sorted and compared by, where it is asked for; else the last one."""
 
 
 def evaluate(
-    models: Annotated[list[Path], typer.Argument(help="Model folders; the others are compared with the first.")],
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Model folders, or files that `ultr export` wrote for onnx; the others are compared with the first."
+        ),
+    ],
     data: options.Judged = None,
     fold: options.Fold = 1,
     part: options.Part = "test",
@@ -46,11 +53,18 @@ def evaluate(
     Example: `ultr evaluate model baseline --data mq2007=data/mq2007`
     """
     from ultr.datasets.table_file import TableColumns
-    from ultr.methods import load
+    from ultr.methods.ranker import Ranker
 
     if data is None and log is None:
         raise OptionError("there is nothing to evaluate on; give --data, --log or both")
-    rankers = {str(path): load(path) for path in ([] if against is None else [against]) + models}
+    rankers = {str(path): options.read_ranker(path) for path in ([] if against is None else [against]) + models}
+    trained = {name: ranker for name, ranker in rankers.items() if isinstance(ranker, Ranker)}
+    if log is not None and len(trained) < len(rankers):
+        file = next(name for name in rankers if name not in trained)
+        raise OptionError(
+            f"{file} has scores but no probabilities of clicks, which --log asks for; give the model folder that it "
+            "was exported from, or --data alone"
+        )
     content: dict[str, Any] = {}
     if data is not None:
         judged = options.read_part(
@@ -65,13 +79,13 @@ def evaluate(
         )
         content |= _on_labels(rankers, judged, data, part, measures.split(","), as_json=json)
     if log is not None:
-        content |= _on_clicks(rankers, log, as_json=json)
+        content |= _on_clicks(trained, log, as_json=json)
     if json:
         output.print_json(content)
 
 
 def _on_labels(
-    rankers: dict[str, Ranker],
+    rankers: Mapping[str, Ranker | Scorer],
     judged: JudgedLists,
     data: str,
     part: str,

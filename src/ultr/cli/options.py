@@ -161,7 +161,7 @@ def _tell_missing(judged: JudgedLists, what: str | Path) -> None:
         output.echo(f"{what}: {in_words(shares, len(judged.feature_names))}", err=True)
 
 
-def common_categories(rankers: Mapping[str, Ranker]) -> Categories:
+def common_categories(rankers: Mapping[str, Ranker | Scorer]) -> Categories:
     """The categories that all rankers know, by which data are read for all of them."""
     (first, known), *others = ((name, ranker.categories) for name, ranker in rankers.items())
     for name, categories in others:
