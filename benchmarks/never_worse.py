@@ -43,11 +43,10 @@ from ultr import (
     read_layout,
     simulate,
 )
-from ultr.bias.correction import correction
 from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
-from ultr.diagnosis.gain import CLEAR, LITTLE
+from ultr.diagnosis.gain import CLEAR, LITTLE, Gain
 from ultr.experiments.stored_tables import StoredTables
 from ultr.experiments.tables import figure, signed
 from ultr.methods.estimator import Estimator
@@ -115,7 +114,7 @@ class Found:
     """The relevance model; empty in files of before it was noted."""
 
 
-def drawn(count: int, names: Sequence[str]) -> list[World]:
+def drawn(count: int, names: Sequence[str], impressions: Sequence[int] = IMPRESSIONS) -> list[World]:
     """So many worlds, drawn at random with equal chance of everything."""
     random = np.random.default_rng(2022)
 
@@ -124,7 +123,7 @@ def drawn(count: int, names: Sequence[str]) -> list[World]:
         return values[random.integers(len(values))]
 
     return [
-        World(number, one(names), one(CLICK_MODELS), one(IMPRESSIONS), one(RANKINGS), one(OLD_RANKERS))
+        World(number, one(names), one(CLICK_MODELS), one(impressions), one(RANKINGS), one(OLD_RANKERS))
         for number in range(count)
     ]
 
@@ -146,13 +145,20 @@ def methods(relevance: str, seed: int) -> dict[str, Estimator]:
     return dict(zip(METHODS, found, strict=True))
 
 
+def said(log: ClickLog) -> float:
+    """What `ultr doctor` says of a log before training."""
+    correction = Gain.of(log).correction
+    assert correction is not None
+    return correction.new
+
+
 def measure(world: World, folder: Path | None, relevance: str, chosen: Sequence[str]) -> list[Found]:
     """Train every method in a world."""
     data = world.read(folder)
     log = world.log(data)
     part, held_out = log.split(seed=world.number)
     found: list[Found] = []
-    raw, new = np.zeros(0), correction(log).new
+    raw, new = np.zeros(0), said(log)
     for name, method in methods(relevance, world.number).items():
         if name not in chosen:
             continue
@@ -258,6 +264,9 @@ def command(options: argparse.Namespace, found: Sequence[Found]) -> str:
     numbers = {each.world.number for each in found}
     words = ["python", "-m", "benchmarks.never_worse", "--worlds", str(max(numbers) + 1)]
     words += ["--first", str(min(numbers))] if min(numbers) else []
+    for name, usual in (("queries", QUERIES), ("impressions", IMPRESSIONS)):
+        sizes = getattr(options, name)
+        words += [f"--{name}", *map(str, sizes)] if tuple(sizes) != usual else []
     words += ["--data", "FOLDER"] if any(each.world.data.startswith("mq") for each in found) else []
     words += ["--relevance", options.relevance] if options.relevance != "mlp" else []
     words += ["--methods", *options.methods] if tuple(options.methods) != METHODS else []
@@ -270,6 +279,8 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=60)
     parser.add_argument("--first", type=int, default=0, help="number of the first world, to leave out those before")
     parser.add_argument("--data", type=Path, help="folder that has mq2007 and mq2008")
+    parser.add_argument("--queries", type=int, nargs="+", default=QUERIES, help="training queries of generated data")
+    parser.add_argument("--impressions", type=int, nargs="+", default=IMPRESSIONS, help="of a log")
     parser.add_argument("--relevance", choices=("mlp", "trees"), default="mlp")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="click is always among them")
     parser.add_argument("--part", default="0/1", help="such as 0/2 and 1/2 for two processes")
@@ -285,12 +296,12 @@ def main() -> None:
         if other := {each.relevance for each in found} - {"", options.relevance}:
             parser.error(f"these worlds were learned with --relevance {' and '.join(sorted(other))}")
         logs = {each.world.number: each.world for each in found if each.new is None}
-        said = {number: correction(world.log(world.read(options.data))).new for number, world in logs.items()}
-        found = [replace(each, new=said.get(each.world.number, each.new)) for each in found]
+        now = {number: said(world.log(world.read(options.data))) for number, world in logs.items()}
+        found = [replace(each, new=now.get(each.world.number, each.new)) for each in found]
     else:
-        names = [f"letor-like {size}" for size in QUERIES] + (["mq2007", "mq2008"] if options.data else [])
+        names = [f"letor-like {size}" for size in options.queries] + (["mq2007", "mq2008"] if options.data else [])
         part, parts = map(int, options.part.split("/"))
-        for world in drawn(options.worlds, names)[options.first :][part::parts]:
+        for world in drawn(options.worlds, names, options.impressions)[options.first :][part::parts]:
             new = measure(world, options.data, options.relevance, ("click", *options.methods))
             print(line(new), flush=True)
             found += new

@@ -206,8 +206,10 @@ def main() -> None:
     torch.set_num_threads(1)
     runs = Runs(asked.runs)
     found: list[Measurement] = []
+    source = Source.parse(asked.data)
+    name = source.name if source.folder else asked.data
     for clicks in asked.clicks:
-        print(f"\n{asked.data}, {clicks} clicks, layers {asked.hidden}\n{HEADER}", flush=True)
+        print(f"\n{name}, {clicks} clicks, layers {asked.hidden}\n{HEADER}", flush=True)
         for method in asked.methods:
             if method == "label" and clicks != asked.clicks[0]:
                 continue  # It knows of no clicks, so it would be the same again.

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ultr.bias import RankTest, ResampledPropensities, ScalarTest, bias_curves, position_predictability, scalar_test
-from ultr.bias import correction as correction_module
 from ultr.bias.correction import Correction, correction
 from ultr.bias.dispersion import Dispersion, dispersion
 from ultr.bias.factorization import _misfit
@@ -21,6 +20,7 @@ from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.rank_test import _p_values, _trusting, document_rank_test, rank_test
 from ultr.bias.relevance_groups import click_groups, merge_small
 from ultr.bias.rigidity import LARGEST, cut_dimensions, identified, largest_dimension
+from ultr.bias.standardised_features import standardised
 from ultr.bias.swaps import SwapTable, check_linked, pivot
 from ultr.clicks.trust_bias import TrustBias
 from ultr.data.cells import Cells
@@ -223,7 +223,7 @@ def test_features_are_standardised_and_cut_off_at_three_deviations() -> None:
         offsets=np.arange(101),
         clicks=np.zeros(100),
     )
-    found = correction_module._standardised(log, np.arange(100))
+    found = standardised(log.features, np.arange(100))
     assert found[-1, 0] == 3.0
     assert found[0, 0] == pytest.approx(-values.mean() / values.std(), rel=1e-4)
     assert not found[:, 1].any()

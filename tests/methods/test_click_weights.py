@@ -10,13 +10,19 @@ import torch
 from tests.relevance.documents import inputs_of
 
 from ultr.bias.position_weights import click_weights
+from ultr.bias.stopping import FEWEST_LEFT
+from ultr.clicks.examination_chain import Cascade
+from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
+from ultr.datasets.letor_like import letor_like
 from ultr.errors import OptionError
 from ultr.losses import lambdarank_loss, softmax_cross_entropy
-from ultr.methods import Vectorization, load
+from ultr.methods import Auto, Vectorization, load
+from ultr.methods.click_weights import ClickWeights, stopping_in
 from ultr.methods.factors import factors_of
 from ultr.methods.vector_offset import OffsetObjective
 from ultr.relevance import MLP
+from ultr.simulation.log import simulate
 from ultr.testing.methods import small_log
 from ultr.train.lists import Batch, TrainingLists
 
@@ -122,8 +128,83 @@ def test_a_forest_that_only_ranks_leaves_the_clicks_to_the_network() -> None:
     torch.testing.assert_close(objective.click_shares(r, batch), objective.click_shares(moved, batch))
 
 
+def _cascade(labels: np.ndarray) -> tuple[ClickLog, np.ndarray]:
+    """A log with the exact clicks of the cascade model, and the attraction of each shown document."""
+    rates = Cascade().probabilities(labels, max_label=4)
+    lists, width = labels.shape
+    log = ClickLog.of(
+        features=np.random.default_rng(0).normal(size=(labels.size, 2)),
+        documents=np.arange(labels.size),
+        offsets=np.arange(lists + 1) * width,
+        clicks=np.rint(rates.ravel() * 10**8),
+        impressions=np.full(lists, 10**8),
+    )
+    return log, Cascade().chain(4).click[:, 0][labels]
+
+
+def _weighted(log: ClickLog, *, power: float, stopping: float) -> tuple[ClickWeights, Batch]:
+    weights = ClickWeights(len(log.position.levels), power, stopping=stopping)
+    lists = TrainingLists.of_log(log, inputs_of(log.features))
+    weights.set(lists, stopping=stopping)
+    return weights, lists.batch(np.arange(lists.lists), above=True)
+
+
+def test_clicks_of_users_who_all_stop_are_shared_out_by_attraction() -> None:
+    """In the cascade model, clicks over the users who are still there are the attraction, at any position."""
+    log, attraction = _cascade(np.random.default_rng(0).integers(0, 4, size=(20, 4)))
+    weights, batch = _weighted(log, power=0.0, stopping=1.0)
+    found = weights.weighted(batch)
+    torch.testing.assert_close(found / found[0, 0] * attraction[0, 0], torch.tensor(attraction).float())
+    assert float(found.sum()) == pytest.approx(float(batch.clicks.sum()), rel=1e-5), "the weight of all clicks is kept"
+    plain, _ = _weighted(log, power=0.0, stopping=0.0)
+    torch.testing.assert_close(plain.weighted(batch), batch.clicks)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_predictions_know_the_mean_weight_of_a_position_and_no_click(power: float) -> None:
+    log, _ = _cascade(np.random.default_rng(1).integers(0, 4, size=(20, 4)))
+    weights, batch = _weighted(log, power=power, stopping=0.6)
+    by_position = weights.weighted(batch).sum(dim=0) / batch.clicks.sum(dim=0)
+    torch.testing.assert_close(weights.weights, by_position.float(), rtol=1e-4, atol=1e-4)
+    logits = torch.zeros_like(batch.clicks)
+    unclicked = replace(batch, clicks=torch.zeros_like(batch.clicks), above=None)
+    torch.testing.assert_close(weights.click_logits(logits, batch), weights.click_logits(logits, unclicked))
+
+
+def test_no_click_counts_more_than_the_fewest_users_allow() -> None:
+    """One list of 1,000 users, of whom 999 clicked on the first document."""
+    clicks = np.array([999, 1, 500, 500])
+    log = replace(_one_query(clicks, np.array([1_000, 1_000])), queries=np.array([0, 0]))
+    weights, batch = _weighted(log, power=0.0, stopping=1.0)
+    found = weights.weighted(batch) / batch.clicks
+    assert float(found[0, 1] / found[0, 0]) == pytest.approx(1 / FEWEST_LEFT, rel=1e-4)
+    assert float(found[1, 1] / found[1, 0]) == pytest.approx(2.0, rel=1e-4)
+
+
+def test_users_who_stop_are_found_in_the_log_and_in_no_other() -> None:
+    judged = letor_like(train_queries=150, validation_queries=1, test_queries=1).train
+    short = Vectorization(relevance=MLP(hidden=(4,), steps=3), base_hidden=(4,), base_steps=1, stopping="auto")
+    for clicks, share in (("cascade", 1.0), ("trust", 0.0)):
+        log = simulate(judged, click_model(clicks), impressions=100_000)
+        for method in (short, Auto(relevance=short.relevance)):
+            ranker = method.fit(log).ranker_
+            assert ranker.choices["stopping"] == share
+        lists = TrainingLists.of_log(log, inputs_of(log.features))
+        assert stopping_in(lists, 0.25) == 0.25
+
+
 @pytest.mark.parametrize(
-    ("option", "value"), [("soft_targets", 1.1), ("soft_targets", -0.1), ("weight_power", -1.0), ("loss", "mse")]
+    ("option", "value"),
+    [
+        ("soft_targets", 1.1),
+        ("soft_targets", -0.1),
+        ("weight_power", -1.0),
+        ("loss", "mse"),
+        ("stopping", 1.1),
+        ("stopping", -0.1),
+        ("stopping", "often"),
+        ("stopping", True),
+    ],
 )
 def test_options_out_of_range_are_refused(option: str, value: object) -> None:
     with pytest.raises(OptionError, match=option):

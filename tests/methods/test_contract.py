@@ -42,6 +42,7 @@ class _Contract(MethodContract):
         "logging_score": "linear_2",
         "link": "softmax",
         "weight_power": 1.0,
+        "stopping": 0.5,
         "debias": True,
         "sessions": 700,
     }

@@ -12,9 +12,10 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias.position_weights import click_weights
+from ultr.bias.standardised_features import standardised
+from ultr.bias.stopping import readers_left
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.data.scaling import FeatureScaling
 from ultr.errors import DataError
 from ultr.metrics.reliability import correlations, partial_correlation, reliability_of_mean
 from ultr.seeding import generator
@@ -23,8 +24,8 @@ MOST_LISTS, MOST_VALUES = 20_000, 2**23
 """Most lists, and most values of features and positions, that are looked at; of larger logs, some lists are drawn."""
 WEIGHT_POWER = 0.5
 """A click counts (click rate of its position)^-WEIGHT_POWER where its position is accounted for."""
-WIDEST = 3.0
-"""Features are cut off at so many standard deviations."""
+FARTHEST = 3.0
+"""The largest change of a coefficient in one step."""
 STEPS, NEAR = 20, 1e-4
 """Most Newton steps, and how small the last one must be."""
 
@@ -52,12 +53,12 @@ class Correction:
         return self.reliable * (1 - min(abs(self.known), 1.0) ** 2)
 
 
-def correction(log: ClickLog, *, seed: int = 0) -> Correction:
-    """Compare linear rankers on raw clicks and on clicks whose position is accounted for.
+def correction(log: ClickLog, *, stopping: float = 0.0, seed: int = 0) -> Correction:
+    """Compare linear rankers on raw clicks and on clicks whose position is accounted for, as are users who stop.
 
     With X the features within a list and p its positions, clicks are shared out by softmax(X w) or softmax(X w + h_p),
     where w has a normal prior with which scores have a standard deviation of about 1. Agreement and reliability are
-    those of the method `auto`.
+    those of the method `auto`. `stopping` is the share of users who look at nothing further after a click.
     """
     queries = np.unique(log.queries)
     if len(queries) < 4:
@@ -67,7 +68,7 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
         raise DataError("the log has no features")
     lists = _chosen(log, seed=seed)
     rows, lengths = ragged.rows_of(lists, log.offsets), log.lengths[lists]
-    features = _standardised(log, log.documents[rows])
+    features = standardised(log.features, log.documents[rows])
     if (varying := np.count_nonzero(np.ptp(features, axis=0))) < 2:
         raise DataError(
             "by one feature a linear ranker orders documents in one way, or in the opposite one, so that linear "
@@ -80,8 +81,9 @@ def correction(log: ClickLog, *, seed: int = 0) -> Correction:
     offsets = ragged.from_lengths(lengths)
     shuffled = generator(seed, "halves").permutation(len(queries))
     half = np.repeat(shuffled[np.searchsorted(queries, log.queries[lists])] % 2 == 0, lengths)
-    shown, clicked = (np.bincount(positions, values).astype(np.float64) for values in (impressions, clicks))
-    weighted = clicks * click_weights(shown, clicked, WEIGHT_POWER)[positions]
+    left = readers_left(ragged.sums_before(clicks, offsets) / impressions, stopping)
+    shown, remaining = (np.bincount(positions, values).astype(np.float64) for values in (impressions, clicks / left))
+    weighted = clicks / left * click_weights(shown, remaining, WEIGHT_POWER)[positions]
     levels = np.eye(int(positions.max()) + 1)[:, 1:][positions]
     raw = features @ _fit(features, offsets, clicks)
     apart = [features @ _fit(features, offsets, np.where(part, weighted, 0.0), levels) for part in (half, ~half)]
@@ -111,15 +113,6 @@ def _chosen(log: ClickLog, *, seed: int) -> Integers:
     return chosen
 
 
-def _standardised(log: ClickLog, documents: Integers) -> Doubles:
-    """Features with mean 0 and deviation 1, missing ones typical, far ones cut off, [documents, features]."""
-    values = FeatureScaling.fit(log.features).fill(log.features[documents]).astype(np.float64)
-    deviation = values.std(axis=0)
-    values -= values.mean(axis=0)
-    values /= np.where(deviation > 0, deviation, 1.0)
-    return np.clip(values, -WIDEST, WIDEST, out=values)
-
-
 def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles | None = None) -> Doubles:
     """Coefficients of the features in a softmax regression of the clicks of each list, by Newton's steps."""
     width = features.shape[1]
@@ -137,7 +130,7 @@ def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles 
         # The Hessian is the covariance of the columns within each list, summed over its clicks.
         hessian = columns.T @ (columns * expected[:, None]) - means.T @ (means * totals[:, None]) + np.diag(penalty)
         step = np.linalg.solve(hessian, columns.T @ (clicks - expected) - penalty * coefficients)
-        coefficients += step * min(1.0, WIDEST / max(float(np.abs(step).max()), 1e-12))
+        coefficients += step * min(1.0, FARTHEST / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < NEAR:
             break
     return coefficients[:width]

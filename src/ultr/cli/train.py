@@ -234,8 +234,13 @@ def _print_candidates(ranker: Ranker) -> None:
 
 
 def _print_shrinkage(ranker: Ranker) -> None:
-    """The share of the correction by debiased clicks that is kept, and the reason."""
+    """The share of the correction by debiased clicks that is kept, and the reason; before it, users who stop."""
     for choices in ranker.choices.get("seeds", [ranker.choices]):
+        if stopping := choices.get("stopping"):
+            output.echo(
+                f"users stop: {stopping:.0%} look at nothing further after a click, so that clicks below clicked "
+                "documents count more"
+            )
         if "kept" in choices:
             output.echo(
                 f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "

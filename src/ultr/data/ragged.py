@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ultr.arrays import Integers
+from ultr.arrays import Doubles, Integers
 from ultr.errors import DataError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -124,6 +124,17 @@ def ranks(offsets: Integers) -> Integers:
     [0, 1, 0, 1, 2]
     """
     return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def sums_before(values: Doubles, offsets: Integers) -> Doubles:
+    """The sum of the values before each one in its list.
+
+    >>> sums_before(np.array([2.0, 1.0, 0.0, 5.0, 3.0]), np.array([0, 3, 3, 5]))
+    array([0., 2., 3., 0., 5.])
+    """
+    before = np.concatenate([[0.0], np.cumsum(values)])
+    sums: Doubles = before[:-1] - np.repeat(before[offsets[:-1]], np.diff(offsets))
+    return sums
 
 
 def following(offsets: Integers) -> Integers:

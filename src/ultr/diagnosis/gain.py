@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
+from ultr.bias.stopping import Stopping
 from ultr.counted import counted
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -31,8 +32,9 @@ class Gain:
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Gain:
         """The correction of a log; not known for one without features."""
+        users = Stopping.of(log, seed=seed)
         try:
-            return cls(correction(log, seed=seed))
+            return cls(correction(log, stopping=0.0 if users is None else users.known, seed=seed))
         except DataError as error:
             return cls(None, str(error))
 

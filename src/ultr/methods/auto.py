@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -16,11 +16,14 @@ from ultr.arrays import Integers, Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.methods.click_baseline import ClickBaseline
+from ultr.methods.click_weights import stopping_in
 from ultr.methods.combined import CombinedObjective, mean_products
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
 from ultr.methods.ranker import Ranker
 from ultr.methods.shrinkage import NOTHING_KEPT, Shrinkage
+from ultr.methods.vector_objective import VectorObjective
+from ultr.methods.vector_offset import OffsetObjective
 from ultr.methods.vectorization import Vectorization
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import RelevanceModel
@@ -81,6 +84,13 @@ class AutoObjective(CombinedObjective):
         self.weights.copy_(torch.tensor(shrinkage.weights))
 
     @property
+    def stopping(self) -> float:
+        """The share of users who stop after a click that the debiased fits reckon with."""
+        clicks = self.clicks_by_prefix[""]
+        assert isinstance(clicks, VectorObjective | OffsetObjective)
+        return clicks.click_weights.stopping
+
+    @property
     def _debiased(self) -> Objective:
         return self.by_prefix[""]
 
@@ -109,6 +119,9 @@ class Auto(Estimator[AutoObjective]):
     """Length d of relevance and observation embeddings of the debiased fits."""
     weight_power: float = 0.5
     """In the debiased fits a click counts (click rate of its position)^-weight_power, with the weight of all kept."""
+    stopping: float | Literal["auto"] = "auto"
+    """In the debiased fits, the share of users who look at nothing further after a click; `auto`: as many as clicks
+    below clicked documents say, if they leave no doubt."""
     vector_hidden: tuple[int, ...] = Vectorization.vector_hidden
     """With trees, sizes of the hidden layers of the networks that learn the vectors."""
     vector_steps: int | None = None
@@ -146,7 +159,8 @@ class Auto(Estimator[AutoObjective]):
 
     def stages(self, objective: AutoObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The stages of the fits, one after the other, each on its part of the lists."""
-        parts, methods = self._parts(lists), self._methods()
+        estimated = replace(self, stopping=stopping_in(lists, self.stopping))
+        parts, methods = self._parts(lists), estimated._methods()
         return [
             _of_fit(stage, prefix, parts.get(prefix))
             for prefix, fit in objective.clicks_by_prefix.items()
@@ -189,7 +203,8 @@ class Auto(Estimator[AutoObjective]):
         """The ranker, with the share of the correction that it keeps among its choices."""
         ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
         found = ranker.objective.shrinkage
-        return replace(ranker, choices={"agreement": found.agreement, "kept": found.kept})
+        choices = {"agreement": found.agreement, "kept": found.kept, "stopping": ranker.objective.stopping}
+        return replace(ranker, choices=choices)
 
     def _parts(self, lists: TrainingLists) -> dict[str, Mask]:
         """The lists of the fits that do not learn from all, by prefix."""
@@ -207,6 +222,7 @@ class Auto(Estimator[AutoObjective]):
             relevance=self.relevance,
             dimension=self.dimension,
             weight_power=self.weight_power,
+            stopping=self.stopping,
             vector_hidden=self.vector_hidden,
             vector_steps=self.vector_steps,
             seed=self.seed,

@@ -1,4 +1,4 @@
-"""Weights of clicks by their position, for list-wise losses that the first positions would decide alone."""
+"""Weights of clicks in list-wise losses: by their position, and by how many users were still there."""
 
 from __future__ import annotations
 
@@ -6,34 +6,97 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ultr import checks
+from ultr.arrays import Doubles
 from ultr.bias.position_weights import click_weights
+from ultr.bias.stopping import FEWEST_LEFT, readers_left, stopping
+from ultr.data import ragged
+from ultr.errors import OptionError
 from ultr.train.lists import Batch, TrainingLists
+
+AUTO = "auto"
+"""The share of users who stop after a click is estimated."""
+
+
+def check_stopping(asked: float | str) -> None:
+    """Raise an `OptionError` unless this is a share, or to be estimated."""
+    if isinstance(asked, str) and asked != AUTO:
+        raise OptionError(f"stopping must be from 0 to 1 or {AUTO!r}, got {asked!r}")
+    if asked != AUTO and checks.not_negative("stopping", asked) > 1:
+        raise OptionError(f"stopping must be from 0 to 1 or {AUTO!r}, got {asked!r}")
+
+
+def stopping_in(lists: TrainingLists, asked: float | str) -> float:
+    """The share of users who stop after a click: as asked for, or what these lists leave no doubt about."""
+    if isinstance(asked, float | int):
+        return float(asked)
+    found = stopping(
+        lists.inputs.features,
+        lists.documents,
+        lists.factors[0],
+        lists.offsets,
+        lists.impressions,
+        lists.clicks,
+        np.arange(lists.lists) if lists.queries is None else lists.queries,
+    )
+    return 0.0 if found is None else found.known
 
 
 class ClickWeights(nn.Module):
-    """Fixed weights of clicks by position, (click rate)^-power; all 1 until they are set, and with the power 0."""
+    """Fixed weights of clicks, (click rate of the position)^-power / (share of users still there).
+
+    All are 1 until they are set, and with the power 0 where no user stops after a click.
+    """
 
     weights: Tensor
+    """The mean weight of a click at each position."""
+    among_readers: Tensor
+    """The weight at each position of a click that all users could have made."""
 
-    def __init__(self, positions: int, power: float) -> None:
+    def __init__(self, positions: int, power: float, *, stopping: float | str = 0.0) -> None:
         super().__init__()
-        self.power = power
-        self.register_buffer("weights", torch.ones(positions), persistent=power > 0)
+        self.power, self.stopping = power, 0.0
+        self.register_buffer("weights", torch.ones(positions), persistent=power > 0 or stopping != 0)
+        self.register_buffer("among_readers", torch.ones(positions), persistent=False)
 
-    def set(self, lists: TrainingLists) -> None:
-        """Take the click rates of these lists."""
-        if self.power:
+    def set(self, lists: TrainingLists, *, stopping: float = 0.0) -> None:
+        """Take the click rates of these lists, and the share of users who stop after a click."""
+        self.stopping = stopping
+        if self.power or stopping:
             levels, *totals = lists.factor_totals()
             shown, clicked = (
                 np.bincount(levels[:, 0], each, minlength=len(self.weights)).astype(np.float64) for each in totals
             )
-            self.weights.copy_(torch.from_numpy(click_weights(shown, clicked, self.power)))
+            counted = self._counted(lists) if stopping else clicked
+            by_position = click_weights(shown, counted, self.power) * (clicked.sum() / counted.sum())
+            self.among_readers.copy_(torch.from_numpy(by_position))
+            mean = np.divide(counted, clicked, out=np.ones_like(counted), where=clicked > 0)
+            self.weights.copy_(torch.from_numpy(by_position * mean))
+
+    def _counted(self, lists: TrainingLists) -> Doubles:
+        """The clicks at each position, each by how many users were still there."""
+        counted = np.zeros(len(self.weights))
+        for span in ragged.spans(lists.offsets):
+            impressions = np.repeat(lists.impressions[span.lists], span.lengths)
+            clicks = lists.clicks[span.rows] / impressions
+            left = readers_left(ragged.sums_before(clicks, ragged.from_lengths(span.lengths)), self.stopping)
+            counted += np.bincount(
+                lists.factors[0][span.rows], clicks / left * impressions, minlength=len(self.weights)
+            )
+        return counted
 
     def weighted(self, batch: Batch) -> Tensor:
         """The clicks with their weights, [lists, width]."""
-        return batch.clicks * batch.pad(self.weights[batch.positions])
+        if not self.stopping:
+            return batch.clicks * batch.pad(self.weights[batch.positions])
+        assert batch.above is not None, "the stage did not ask for the clicks above"
+        left = (1 - self.stopping * batch.above).clamp(min=FEWEST_LEFT)
+        return batch.clicks * batch.pad(self.among_readers[batch.positions]) / left
 
     def click_logits(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Logits of the clicks as they are, of logits that fit the weighted ones, [lists, width]."""
+        """Logits of the clicks as they are, of logits that fit the weighted ones, [lists, width].
+
+        What is clicked above is not asked for here, as it would give clicks away: weights are means by position.
+        """
         # The loss is least where softmax(logits) shares out w c, so that c is shared out by softmax(logits - log w).
         return logits - batch.pad(self.weights[batch.positions].log())

@@ -47,12 +47,13 @@ class VectorObjective(Objective):
         *,
         combine: str,
         weight_power: float = 0.0,
+        stopping: float | str = 0.0,
         smooth: bool = True,
     ) -> None:
         super().__init__()
         self.dimension = dimension
         self.observation = Observation(factors, dimension, combine=combine, smooth=smooth)
-        self.click_weights = ClickWeights(len(factors[0].levels), weight_power)
+        self.click_weights = ClickWeights(len(factors[0].levels), weight_power, stopping=stopping)
         # The base network works in units of the log's observation embeddings: o = centre + spread * output.
         self.register_buffer("centre", torch.zeros(dimension))
         self.register_buffer("spread", torch.ones(dimension))

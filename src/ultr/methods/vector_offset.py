@@ -40,6 +40,7 @@ class OffsetObjective(ScalarObjective):
         *,
         combine: str,
         weight_power: float = 0.0,
+        stopping: float | str = 0.0,
         smooth: bool = True,
         soft_targets: float = 0.0,
         predicts_clicks: bool = True,
@@ -47,7 +48,7 @@ class OffsetObjective(ScalarObjective):
         super().__init__()
         self.dimension, self.soft_targets, self.predicts_clicks = dimension, soft_targets, predicts_clicks
         self.observation = Observation(factors, dimension, combine=combine, smooth=smooth)
-        self.click_weights = ClickWeights(len(factors[0].levels), weight_power)
+        self.click_weights = ClickWeights(len(factors[0].levels), weight_power, stopping=stopping)
         self.register_buffer("centre", torch.zeros(dimension))
 
     @property

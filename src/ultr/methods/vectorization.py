@@ -16,6 +16,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Lineage
 from ultr.errors import OptionError, WarmStartError
+from ultr.methods.click_weights import check_stopping, stopping_in
 from ultr.methods.dimension import DIMENSIONS, TriedDimension, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -74,6 +75,9 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     weight_power: float = 0.0
     """A click counts (click rate of its position)^-weight_power, with the weight of all clicks kept: 0, all alike; 0.5,
     one over the square root; 1, one over the rate."""
+    stopping: float | Literal["auto"] = 0.0
+    """Share of users who look at nothing further after a click; a click counts 1 / (share of users still there).
+    `auto`: as many as clicks below clicked documents say, if they leave no doubt."""
     base_hidden: tuple[int, ...] = (32,)
     """Sizes of the base network's hidden layers; the paper's (256, 64) ranks no better and takes longer to score."""
     base_steps: int | None = None
@@ -109,6 +113,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 )
         checks.not_negative("base_penalty", self.base_penalty)
         checks.not_negative("weight_power", self.weight_power)
+        check_stopping(self.stopping)
         self._vectors().check()
         checks.one_of("loss", self.loss, LOSSES)
         if checks.not_negative("soft_targets", self.soft_targets) > 1:
@@ -134,7 +139,10 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         choose and not trained on.
         """
         if self.dimension != AUTO:
-            return super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
+            ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
+            if self.stopping != AUTO:
+                return ranker
+            return replace(ranker, choices={"stopping": ranker.objective.click_weights.stopping})
         if init_model is not None:
             raise WarmStartError("an earlier model has one dimension, and dimension 'auto' tries several; name one")
         assert isinstance(data, ClickLog)
@@ -151,7 +159,11 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             if path is not None and ProcessGroup.of_environment().leads:
                 path.unlink(missing_ok=True)
         ranker = tried[chosen]
-        choices = {"dimension": chosen, "candidates": [vars(candidate) for candidate in candidates]}
+        choices = {
+            **ranker.choices,
+            "dimension": chosen,
+            "candidates": [vars(candidate) for candidate in candidates],
+        }
         if held_out is validation or ranker.provenance is None:
             return replace(ranker, choices=choices)
         chosen_by = (*ranker.provenance.validation, Lineage.of(held_out))
@@ -192,12 +204,18 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 dimension,
                 combine=self.combine,
                 weight_power=self.weight_power,
+                stopping=self.stopping,
                 smooth=self.smooth,
                 soft_targets=self.soft_targets,
                 predicts_clicks=self.loss == "softmax",
             )
         return VectorObjective(
-            factors, dimension, combine=self.combine, weight_power=self.weight_power, smooth=self.smooth
+            factors,
+            dimension,
+            combine=self.combine,
+            weight_power=self.weight_power,
+            stopping=self.stopping,
+            smooth=self.smooth,
         )
 
     def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
@@ -212,7 +230,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
 
     def stages(self, objective: VectorObjective | OffsetObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """Clicks, then base (`sequential`); warm-up, then both (`joint`); vectors, then the forest (trees)."""
-        objective.click_weights.set(lists)
+        objective.click_weights.set(lists, stopping=stopping_in(lists, self.stopping))
         levels, impressions, _ = lists.factor_totals()
         seen = torch.from_numpy(levels)
         shares = torch.from_numpy(impressions / impressions.sum()).float()
@@ -234,12 +252,20 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             assert isinstance(base, Network)
             base.reset_outputs()
 
-        both = objective.ranks_with
+        both, above = objective.ranks_with, bool(objective.click_weights.stopping)
         observation = (objective.observation,)
         if self.schedule == "joint":
             warm_up = min(WARM_UP, steps // 2)
             return (
-                Stage("warm-up", warm_up, objective.click_loss, score_on_mean, clicked_only=True, select=False),
+                Stage(
+                    "warm-up",
+                    warm_up,
+                    objective.click_loss,
+                    score_on_mean,
+                    above=above,
+                    clicked_only=True,
+                    select=False,
+                ),
                 Stage(
                     "clicks and base",
                     steps - warm_up,
@@ -249,13 +275,16 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                     ranks_with=both,
                     moves=both,
                     bias=observation,
+                    above=above,
                     penalty=penalty,
                     held_out=objective.click_loss,
                 ),
             )
         base_steps = self.base_steps or -(-steps // 3)
         return (
-            Stage("clicks", steps, objective.click_loss, score_on_mean, bias=observation, clicked_only=True),
+            Stage(
+                "clicks", steps, objective.click_loss, score_on_mean, bias=observation, above=above, clicked_only=True
+            ),
             Stage(
                 "base",
                 base_steps,
@@ -273,7 +302,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         return MLP(hidden=self.vector_hidden, steps=self.vector_steps)
 
     def _stages_of_trees(self, objective: OffsetObjective, seen: Tensor, shares: Tensor, steps: int) -> Sequence[Stage]:
-        training = self._vectors().training()
+        training, above = self._vectors().training(), bool(objective.click_weights.stopping)
 
         def score_on_mean(r: Tensor, _: Tensor) -> Tensor:
             return objective.score_on(r, shares @ objective.observation(seen))
@@ -288,6 +317,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 ranks_with=VECTORS,
                 moves=VECTORS,
                 bias=(objective.observation,),
+                above=above,
                 clicked_only=True,
                 training=training,
             ),
@@ -297,6 +327,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 objective.soft_loss if objective.predicts_clicks else objective.lambdarank_loss,
                 objective.score,
                 uses=objective.clicks_with,
+                above=above,
                 clicked_only=True,
                 held_out=objective.click_loss if objective.predicts_clicks else None,
                 begin=lambda _: objective.set_centre(seen, shares),

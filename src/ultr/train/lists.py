@@ -38,6 +38,8 @@ class Batch:
     """[lists, width], value per impression; None where clicks are all that is learned from."""
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
+    above: Tensor | None = None
+    """[lists, width], clicks per impression above each document in its list; None where no stage asks for them."""
     noise: Tensor | None = None
     """[documents, numbers], uniform random numbers in [0, 1), as many per document as the stage asks for."""
     weights: Tensor | None = None
@@ -72,6 +74,7 @@ class Batch:
             mask=self.mask[lists],
             values=of(self.values, lists),
             pairs=of(self.pairs, lists),
+            above=of(self.above, lists),
             noise=of(self.noise, documents),
             weights=of(self.weights, lists),
         )
@@ -200,6 +203,7 @@ class TrainingLists:
         *,
         share: Integers | None = None,
         sessions: bool = False,
+        above: bool = False,
         noise: int = 0,
         random: Callable[[str], np.random.Generator] | None = None,
     ) -> Batch:
@@ -207,9 +211,9 @@ class TrainingLists:
 
         With `sessions`, one sampled impression of each list in place of its click rates. Each document, and each pair
         of them, is then sampled on its own: losses are linear in the clicks and in the pairs, so their mean does not
-        depend on what was clicked together. Values stay rates. With `noise`, so many random numbers per document.
-        `random` gives the stream of random numbers for a purpose; what a list gets of it is the same whatever the
-        share.
+        depend on what was clicked together. Values stay rates, as do clicks `above` each document. With
+        `noise`, so many random numbers per document. `random` gives the stream of random numbers for a purpose; what a
+        list gets of it is the same whatever the share.
         """
         assert random is not None or not (sessions or noise), "random numbers need a stream"
         share = np.arange(len(lists)) if share is None else share
@@ -219,7 +223,9 @@ class TrainingLists:
         offsets, width = ragged.from_lengths(lengths), int(lengths.max(initial=1))
         mask = ragged.mask(offsets, width=width)
         impressions = np.repeat(self.impressions[lists], lengths)
-        clicks = (self.clicks[rows] / impressions).astype(np.float32)
+        rates = self.clicks[rows] / impressions
+        higher = ragged.sums_before(rates, offsets).astype(np.float32) if above else None
+        clicks = rates.astype(np.float32)
         values = (sum(each.weight * each.totals[rows] for each in self.signals) / impressions).astype(np.float32)
         pairs = None if self.pair_clicks is None else self.pair_shares(lists)
         if sessions and random is not None:
@@ -244,6 +250,7 @@ class TrainingLists:
             mask=torch.from_numpy(mask),
             values=torch.from_numpy(ragged.pad(values, offsets, width=width)) if self.signals else None,
             pairs=None if pairs is None else torch.from_numpy(pairs),
+            above=None if higher is None else torch.from_numpy(ragged.pad(higher, offsets, width=width)),
             noise=None if numbers is None else torch.from_numpy(numbers),
         )
 

@@ -35,6 +35,7 @@ class SampledSteps(Steps):
             drawn,
             share=share,
             sessions=self.training.sessions,
+            above=self.stage.above,
             noise=self.stage.noise,
             random=lambda purpose: self.random(purpose, step),
         )

@@ -45,6 +45,8 @@ class Stage:
     """[lists], True for the lists that this stage trains on; None: all."""
     clicked_only: bool = False
     """True: a list without a click adds nothing to `loss`, so that steps leave it out."""
+    above: bool = False
+    """True: `loss` finds the clicks above each document in `batch.above`."""
     noise: int = 0
     """Random numbers per document that `loss` finds in `batch.noise`.
 

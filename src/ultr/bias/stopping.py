@@ -1,0 +1,157 @@
+"""Users who stop after a click: how many they are, and how many are left to see what stands below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ultr.arrays import Doubles, Floats, Integers
+from ultr.bias.standardised_features import standardised
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.seeding import generator
+
+MOST_LISTS, MOST_VALUES = 20_000, 2**23
+"""Most lists, and most values of features and positions, that are looked at; of larger logs, some lists are drawn."""
+CLEAR = 0.1
+"""Users stop if the lower end of the interval of their share is above this."""
+MOST = 0.5
+"""Where the lower end is above this, and nobody clicks twice, all of them stop."""
+FEWEST_LEFT = 0.01
+"""Where fewer users than this may be left, clicks tell nothing, and those that there are count no more than so."""
+STEPS, NEAR = 30, 1e-4
+"""Most steps of Fisher scoring, and how small the last one must be."""
+RIDGE = 0.01
+"""Keeps what no click tells from making a step endless."""
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The share of users who look at nothing further after a click."""
+
+    share: float
+    """The estimate; below 0 where more is clicked below documents that are clicked much. It leaves users to make the
+    clicks that there are."""
+    error: float
+    """Standard error over queries."""
+    most_clicks: float
+    """The most clicks per impression that a list has: at most 1 if the first click is always the last one."""
+
+    @classmethod
+    def of(cls, log: ClickLog, *, seed: int = 0) -> Stopping | None:
+        """The users of a log; see `stopping`."""
+        return stopping(
+            log.features,
+            log.documents,
+            log.position.values,
+            log.offsets,
+            log.impressions,
+            log.clicks,
+            log.queries,
+            seed=seed,
+        )
+
+    @property
+    def lower(self) -> float:
+        """The lower end of the 95 % interval."""
+        return self.share - 2 * self.error
+
+    @property
+    def known(self) -> float:
+        """The share to reckon with: 0 unless it is beyond doubt that users stop, 1 if nobody clicks twice."""
+        if self.lower > MOST and self.most_clicks <= 1:
+            return 1.0
+        return self.share if self.lower > CLEAR else 0.0
+
+
+def readers_left(above: Doubles, share: float) -> Doubles:
+    """The share of users who are still there, with so many clicks per impression above and so many who stop at one.
+
+    >>> readers_left(np.array([0.0, 0.5, 1.0]), 0.4)
+    array([1. , 0.8, 0.6])
+    """
+    left: Doubles = np.maximum(1 - share * above, FEWEST_LEFT)
+    return left
+
+
+def stopping(
+    features: Floats,
+    documents: Integers,
+    positions: Integers,
+    offsets: Integers,
+    impressions: Integers,
+    clicks: Integers | Floats | Doubles,
+    queries: Integers,
+    *,
+    seed: int = 0,
+) -> Stopping | None:
+    """How many users stop, by a regression of clicks on what was clicked above, position and features.
+
+    With A the clicks above a document per impression of its list, n impressions, x its features and p its position,
+
+        E[clicks] = n exp(h_p + x w) (1 - s A).
+
+    If a share s of the users stops after each click, 1 - s A of them are still there, exactly: s = 1 in the cascade
+    model, 1 - lambda in the dependent click model, 0 where only the position matters. The relevance that h and w do
+    not know is alike within a query, which makes s too small rather than too large.
+
+    None where lists cannot tell: if there are fewer queries than features and positions, or all lists were shown once,
+    as a click leaves nobody there.
+    """
+    chosen = _chosen(features.shape[1], positions, offsets, seed=seed)
+    lengths = np.diff(offsets)[chosen]
+    rows = ragged.rows_of(chosen, offsets)
+    shown = np.repeat(impressions[chosen], lengths).astype(np.float64)
+    clicked = clicks[rows].astype(np.float64)
+    above = ragged.sums_before(clicked, ragged.from_lengths(lengths)) / shown
+    told = above <= 1 - FEWEST_LEFT
+    known, query = np.unique(np.repeat(queries[chosen], lengths)[told], return_inverse=True)
+    used, levels = np.unique(positions[rows[told]], return_inverse=True)
+    width = len(used) + features.shape[1]
+    if len(known) <= width + 1 or not above[told].any():
+        return None
+    at = np.eye(len(used))[levels]
+    columns = np.hstack([at, standardised(features, documents[rows[told]])])
+    rates = (at.T @ clicked[told] + 0.5) / (at.T @ shown[told] + 1)
+    coefficients = np.append(np.log(rates), np.zeros(features.shape[1]))
+    # The features have a normal prior, as a model that knows too much of a few documents would.
+    prior = np.append(np.where(np.arange(width) < len(used), 0.0, width), 0.0)
+    share, influence = _fit(columns, coefficients, prior, shown[told], clicked[told], above[told])
+    # What the coefficients fit of the queries is not seen in the rest: as in the variance of a linear regression.
+    error = float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
+    # Where A > 1 / s nobody is left, so that there are no clicks.
+    largest = np.quantile(above, 1 - FEWEST_LEFT, weights=clicked, method="inverted_cdf")
+    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, float((above + clicked / shown).max()))
+
+
+def _fit(
+    columns: Doubles, coefficients: Doubles, prior: Doubles, shown: Doubles, clicked: Doubles, above: Doubles
+) -> tuple[float, Doubles]:
+    """The share s by Fisher scoring, and the influence of each row on it."""
+    share = 0.0
+    for _ in range(STEPS):
+        left = 1 - share * above
+        expected = shown * np.exp(np.clip(columns @ coefficients, -15, 1)) * left
+        # The derivative of log(1 - s A) in s is that of one more column.
+        slopes = np.column_stack([columns, -above / left])
+        inverse = np.linalg.inv(slopes.T @ (slopes * expected[:, None]) + np.diag(prior + RIDGE))
+        step = inverse @ (slopes.T @ (clicked - expected) - prior * np.append(coefficients, share))
+        step = np.clip(step, -1, 1)
+        coefficients = coefficients + step[:-1]
+        share = float(np.clip(share + step[-1], -1, 1))
+        if np.abs(step).max() < NEAR:
+            break
+    influence: Doubles = slopes @ inverse[-1] * (clicked - expected)
+    return share, influence
+
+
+def _chosen(features: int, positions: Integers, offsets: Integers, *, seed: int) -> Integers:
+    """Lists of more than one document, or some of them."""
+    lengths = np.diff(offsets)
+    lists: Integers = np.flatnonzero(lengths > 1)
+    values = (features + int(positions.max(initial=0)) + 1) * lengths[lists].mean() if len(lists) else 1
+    most = max(int(min(MOST_LISTS, MOST_VALUES / values)), 2)
+    if len(lists) > most:
+        lists = np.sort(generator(seed, "stopping").choice(lists, most, replace=False))
+    return lists

@@ -1,0 +1,203 @@
+"""Users who stop after a click: the model by exact expectation, every click model, and thresholds from both sides."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ultr.arrays import Doubles, Integers
+from ultr.bias.stopping import CLEAR, FEWEST_LEFT, MOST, Stopping, readers_left, stopping
+from ultr.clicks.examination_chain import Cascade, DependentClick
+from ultr.clicks.registry import CLICK_MODELS, click_model
+from ultr.data import ragged
+from ultr.data.click_log import ClickLog
+from ultr.datasets.letor_like import letor_like
+from ultr.simulation.log import simulate
+
+LISTS, WIDTH = 400, 6
+STOPPING = {"cascade", "dependent-click", "dynamic-bayesian"}
+"""Click models whose users stop after a click that satisfies them."""
+
+
+def _attraction(random: np.random.Generator) -> tuple[Doubles, Doubles]:
+    """Two features of each document of each list, and how attractive they make it."""
+    features = random.normal(size=(LISTS, WIDTH, 2))
+    return features, np.exp(-2 + 0.5 * features @ np.array([1.0, -0.5])).clip(max=0.9)
+
+
+def _rates(attraction: Doubles, *, share: float, examination: Doubles) -> Doubles:
+    """Click rates where a share of those who click at a document looks at nothing below it."""
+    rates, left = np.zeros_like(attraction), np.ones(len(attraction))
+    for place in range(attraction.shape[1]):
+        rates[:, place] = left * examination[place] * attraction[:, place]
+        left = left - share * rates[:, place]
+    return rates
+
+
+def _clicks(attraction: Doubles, users: int, random: np.random.Generator) -> Doubles:
+    """The clicks of so many users per list, of whom every second one stops after a click."""
+    clicks, left = np.zeros_like(attraction), np.full(len(attraction), users)
+    for place in range(attraction.shape[1]):
+        clicked = random.binomial(left, attraction[:, place])
+        clicks[:, place] = clicked
+        left = left - random.binomial(clicked, 0.5)
+    return clicks
+
+
+def _found(features: Doubles, clicks: Doubles, impressions: Integers, *, queries: Integers | None = None) -> Stopping:
+    lists, width = clicks.shape
+    found = stopping(
+        features.reshape(lists * width, -1).astype(np.float32),
+        np.arange(lists * width),
+        np.tile(np.arange(width), lists),
+        np.arange(lists + 1) * width,
+        impressions,
+        clicks.ravel(),
+        np.arange(lists) if queries is None else queries,
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
+def test_the_share_is_that_of_the_model_with_exact_click_rates(share: float) -> None:
+    features, attraction = _attraction(np.random.default_rng(0))
+    examination: Doubles = np.arange(1, WIDTH + 1, dtype=np.float64) ** -0.5
+    impressions = np.full(LISTS, 10**6)
+    rates = _rates(attraction, share=share, examination=examination)
+    found = _found(features, rates * impressions[:, None], impressions)
+    # Features are cut off at three deviations, and have a prior: the last digits are not those of the model.
+    assert found.share == pytest.approx(share, abs=0.03)
+    assert found.most_clicks == pytest.approx(rates.sum(axis=1).max())
+
+
+def test_the_interval_holds_the_share_as_often_as_it_says() -> None:
+    """Relevance that no feature knows makes queries differ; each has its own error, over which the interval goes."""
+    held, runs = 0, 60
+    for seed in range(runs):
+        random = np.random.default_rng(seed)
+        features, attraction = _attraction(random)
+        unknown = np.exp(0.3 * random.normal(size=attraction.shape))
+        clicks = _clicks(np.minimum(attraction * unknown, 0.9), 30, random)
+        found = _found(features, clicks, np.full(LISTS, 30))
+        held += abs(found.share - 0.5) < 2 * found.error
+    assert held >= 0.85 * runs
+
+
+def test_the_error_is_over_queries_not_over_lists() -> None:
+    """Every list twice, as two of one query: as much is known as of each once."""
+    random = np.random.default_rng(1)
+    features, attraction = _attraction(random)
+    impressions = np.full(LISTS, 1_000)
+    clicks = _clicks(attraction, 1_000, random)
+    once = _found(features, clicks, impressions)
+    queries = np.tile(np.arange(LISTS), 2)
+    twice = _found(
+        np.concatenate([features, features]), np.concatenate([clicks] * 2), np.tile(impressions, 2), queries=queries
+    )
+    assert twice.error == pytest.approx(once.error, rel=0.05)
+
+
+@pytest.mark.parametrize("name", CLICK_MODELS)
+@pytest.mark.parametrize("rankings", [1, 3])
+def test_users_of_every_click_model_stop_or_do_not(name: str, rankings: int) -> None:
+    judged = letor_like(train_queries=600, validation_queries=1, test_queries=1, seed=3).train
+    log = simulate(judged, click_model(name), impressions=200_000, rankings=rankings, noise=0.5 * (rankings > 1))
+    found = Stopping.of(log)
+    assert found is not None
+    if name not in STOPPING:
+        assert found.known == 0
+    elif name == "cascade":
+        assert found.known == 1
+    else:
+        assert 0.05 < found.share < 0.5
+
+
+def test_readers_left_are_those_who_examine_in_the_models_that_stop() -> None:
+    """P(examined) by the click model itself: click rate over attraction."""
+    random = np.random.default_rng(2)
+    labels = random.integers(0, 5, size=(50, 5))
+    for model, share in ((Cascade(), 1.0), (DependentClick(continuation=(0.6,) * 5), 0.4)):
+        rates = model.probabilities(labels, max_label=4)
+        attraction = model.chain(4).click[:, 0][labels]
+        above = np.cumsum(rates, axis=1) - rates
+        left = readers_left(above, share)
+        np.testing.assert_allclose(left, np.maximum(rates / attraction, FEWEST_LEFT), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "most_clicks", "known"),
+    [
+        (CLEAR + 0.021, 0.01, 3.0, CLEAR + 0.021),
+        (CLEAR + 0.019, 0.01, 3.0, 0.0),
+        (-0.8, 0.01, 3.0, 0.0),
+        (MOST + 0.021, 0.01, 1.0, 1.0),
+        (MOST + 0.019, 0.01, 1.0, MOST + 0.019),
+        (MOST + 0.021, 0.01, 1.01, MOST + 0.021),
+        (0.9, 0.5, 1.0, 0.0),
+    ],
+)
+def test_what_is_reckoned_with_is_beyond_doubt(share: float, error: float, most_clicks: float, known: float) -> None:
+    assert Stopping(share, error, most_clicks).known == pytest.approx(known)
+
+
+def test_so_many_stop_that_users_are_left_for_the_clicks_that_there_are() -> None:
+    """With two clicks per impression above most of the clicks at the last place, no more than half can stop."""
+    features, _ = _attraction(np.random.default_rng(0))
+    rates = np.tile([0.9, 0.3, 0.8, 0.0, 0.0, 0.5], (LISTS, 1))
+    rates[::2, 1], rates[::2, 0] = 0.9, 0.3
+    assert _found(features, rates * 100, np.full(LISTS, 100)).share <= 0.5
+
+
+def _log(impressions: int, queries: int) -> ClickLog:
+    random = np.random.default_rng(0)
+    rows = queries * 3
+    return ClickLog.of(
+        features=random.normal(size=(rows, 2)),
+        documents=np.arange(rows),
+        offsets=np.arange(queries + 1) * 3,
+        clicks=random.integers(0, impressions + 1, size=rows),
+        impressions=np.full(queries, impressions),
+    )
+
+
+def test_lists_that_were_shown_once_and_few_queries_do_not_tell() -> None:
+    """There are two features, three positions and the share."""
+    assert Stopping.of(_log(1, 30)) is None
+    assert Stopping.of(_log(5, 6)) is None
+    assert Stopping.of(_log(5, 7)) is not None
+
+
+def test_few_queries_with_many_features_do_not_make_users_stop() -> None:
+    """Relevance by itself moves what is clicked below; with 60 queries and 40 features it looked like a share."""
+    wrong = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        relevance = np.exp(random.normal(-2, 0.7, size=(60, WIDTH))).clip(max=0.9)
+        features = random.normal(size=(60, WIDTH, 40))
+        found = _found(features, random.binomial(10_000, relevance).astype(float), np.full(60, 10_000))
+        wrong += found.known > 0
+    assert wrong <= 2
+
+
+def test_of_a_large_log_some_lists_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = letor_like(train_queries=200, validation_queries=1, test_queries=1).train
+    log = simulate(judged, click_model("dependent-click"), impressions=40_000)
+    whole = Stopping.of(log)
+    monkeypatch.setattr("ultr.bias.stopping.MOST_LISTS", 130)
+    part, other = Stopping.of(log), Stopping.of(log, seed=1)
+    assert whole is not None
+    assert part is not None
+    assert other is not None
+    assert whole.share != part.share != other.share
+    assert part.error > whole.error
+
+
+def test_sums_before_are_those_of_a_loop() -> None:
+    random = np.random.default_rng(0)
+    offsets = np.array([0, 3, 3, 7, 8])
+    values = random.random(8)
+    expected = [values[start:row].sum() for start, stop in pairwise(offsets) for row in range(start, stop)]
+    np.testing.assert_allclose(ragged.sums_before(values, offsets), expected)
