@@ -47,6 +47,7 @@ from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
 from ultr.diagnosis.gain import CLEAR, LITTLE, Gain
+from ultr.diagnosis.stopping_users import StoppingUsers
 from ultr.experiments.stored_tables import StoredTables
 from ultr.experiments.tables import figure, signed
 from ultr.methods.estimator import Estimator
@@ -147,7 +148,7 @@ def methods(relevance: str, seed: int) -> dict[str, Estimator]:
 
 def said(log: ClickLog) -> float:
     """What `ultr doctor` says of a log before training."""
-    correction = Gain.of(log).correction
+    correction = Gain.of(log, stopping=StoppingUsers.of(log).known).correction
     assert correction is not None
     return correction.new
 

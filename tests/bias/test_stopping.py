@@ -170,6 +170,19 @@ def test_lists_that_were_shown_once_and_few_queries_do_not_tell() -> None:
     assert Stopping.of(_log(5, 7)) is not None
 
 
+def test_a_log_whose_pages_are_clicks_does_not_tell() -> None:
+    """One click per page by construction is no user who stops."""
+    random = np.random.default_rng(0)
+    features, _ = _attraction(random)
+    clicks = random.multinomial(3, np.full(WIDTH, 1 / WIDTH), size=LISTS).astype(float)
+    arrays = (np.arange(clicks.size), np.tile(np.arange(WIDTH), LISTS), np.arange(LISTS + 1) * WIDTH)
+    for missing, told in ((0, False), (1, True)):
+        clicks[0, clicks[0].argmax()] -= missing
+        rows = features.reshape(clicks.size, -1).astype(np.float32)
+        found = stopping(rows, *arrays, np.full(LISTS, 3), clicks.ravel(), np.arange(LISTS))
+        assert (found is not None) == told
+
+
 def test_few_queries_with_many_features_do_not_make_users_stop() -> None:
     """Relevance by itself moves what is clicked below; with 60 queries and 40 features it looked like a share."""
     wrong = 0

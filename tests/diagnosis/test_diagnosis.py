@@ -23,6 +23,7 @@ def test_a_log_with_swaps_and_position_based_clicks_can_be_debiased_with_a_scala
         "click rates": Verdict.GOOD,
         "drift": Verdict.UNKNOWN,
         "scalar": Verdict.GOOD,
+        "stopping": Verdict.GOOD,
         "identifiability": Verdict.GOOD,
         "features and position": Verdict.GOOD,
         "position bias": Verdict.GOOD,
@@ -57,7 +58,7 @@ def test_features_that_are_the_position_are_found() -> None:
     found = diagnose(log, samples=5)
     assert found.steps[-1].startswith("keep: ultr train click --log log --out raw; ")
     assert found.headline == "The bias of this log cannot be told from relevance as it is."
-    assert found.findings[5].verdict is Verdict.BAD
+    assert found.findings[6].verdict is Verdict.BAD
 
 
 def test_every_number_is_there_for_machines_and_nothing_but_json() -> None:
@@ -83,6 +84,7 @@ def test_the_page_has_every_answer_and_its_plots() -> None:
         "How do click rates change with where and how a document is shown?": 2,
         "Is the end of the log like its beginning?": 1,
         "Is one number for each position enough?": 2,
+        "Do users stop after a click?": 0,
         "Can bias be told from relevance?": 1,
         "Do the features give the position away?": 0,
         "How strong is position bias?": 1,

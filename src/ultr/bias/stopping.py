@@ -58,6 +58,11 @@ class Stopping:
         return self.share - 2 * self.error
 
     @property
+    def upper(self) -> float:
+        """The upper end of the 95 % interval."""
+        return self.share + 2 * self.error
+
+    @property
     def known(self) -> float:
         """The share to reckon with: 0 unless it is beyond doubt that users stop, 1 if nobody clicks twice."""
         if self.lower > MOST and self.most_clicks <= 1:
@@ -96,8 +101,8 @@ def stopping(
     model, 1 - lambda in the dependent click model, 0 where only the position matters. The relevance that h and w do
     not know is alike within a query, which makes s too small rather than too large.
 
-    None where lists cannot tell: if there are fewer queries than features and positions, or all lists were shown once,
-    as a click leaves nobody there.
+    None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
+    a click leaves nobody there; or if each has one click per impression, as where each click was logged as a page.
     """
     chosen = _chosen(features.shape[1], positions, offsets, seed=seed)
     lengths = np.diff(offsets)[chosen]
@@ -109,7 +114,8 @@ def stopping(
     known, query = np.unique(np.repeat(queries[chosen], lengths)[told], return_inverse=True)
     used, levels = np.unique(positions[rows[told]], return_inverse=True)
     width = len(used) + features.shape[1]
-    if len(known) <= width + 1 or not above[told].any():
+    clicked_on = np.add.reduceat(clicked, ragged.from_lengths(lengths)[:-1]) if len(chosen) else clicked
+    if len(known) <= width + 1 or not above[told].any() or (clicked_on == impressions[chosen]).all():
         return None
     at = np.eye(len(used))[levels]
     columns = np.hstack([at, standardised(features, documents[rows[told]])])

@@ -20,6 +20,7 @@ from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.plan import exploration_plan
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
+from ultr.diagnosis.stopping_users import StoppingUsers
 from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
 from ultr.pages import Page, Section, Verdict, notebook
@@ -41,6 +42,7 @@ class Diagnosis:
     click_rates: ClickRates
     drift: Drift | None
     dimension: BiasDimension
+    stopping: StoppingUsers
     linkage: Linkage
     position_predictability: PositionPredictability
     position_bias: PositionBias
@@ -56,6 +58,7 @@ class Diagnosis:
             self.click_rates.section(),
             no_time() if self.drift is None else self.drift.section(),
             self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
+            self.stopping.section(),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
             self.position_bias.section(scalar=scalar),
@@ -205,13 +208,15 @@ def diagnose(
         raise DataError("the click log shows no document; there is nothing to examine")
     if not log.clicks.any():
         raise DataError("the click log has no click; there is nothing to examine")
+    stopping = StoppingUsers.of(log, seed=seed)
     return Diagnosis(
         source=source,
         volume=Volume.of(log, summary),
-        gain=Gain.of(log, seed=seed),
+        gain=Gain.of(log, stopping=stopping.known, seed=seed),
         click_rates=ClickRates.of(log),
         drift=Drift.of(log, seed=seed),
         dimension=BiasDimension.of(log, scores=scores, draws=draws, seed=seed),
+        stopping=stopping,
         linkage=Linkage.of(log),
         position_predictability=PositionPredictability.of(log, seed=seed),
         position_bias=PositionBias.of(log, samples=samples, seed=seed),

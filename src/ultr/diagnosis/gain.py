@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ultr.bias.correction import Correction, correction
-from ultr.bias.stopping import Stopping
 from ultr.counted import counted
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -30,11 +29,10 @@ class Gain:
     problem: str = ""
 
     @classmethod
-    def of(cls, log: ClickLog, *, seed: int = 0) -> Gain:
-        """The correction of a log; not known for one without features."""
-        users = Stopping.of(log, seed=seed)
+    def of(cls, log: ClickLog, *, stopping: float = 0.0, seed: int = 0) -> Gain:
+        """The correction of a log, of whose users a share stops after a click; not known for one without features."""
         try:
-            return cls(correction(log, stopping=0.0 if users is None else users.known, seed=seed))
+            return cls(correction(log, stopping=stopping, seed=seed))
         except DataError as error:
             return cls(None, str(error))
 
