@@ -136,6 +136,14 @@ def table(package: str, tried: Sequence[Tried], every: Sequence[tuple[str, Mutan
     return [Measurement(name, killed / count, "share", low, high, headline=True)] if count else []
 
 
+def summary(package: str, tried: Sequence[Tried], every: int) -> str:
+    """A row of the table of packages."""
+    killed, count = sum(each.killed for each in tried), len(tried)
+    low, high = _wilson(killed, count) if count else (0.0, 1.0)
+    among = f" ({100 * low:.0f} to {100 * high:.0f})" if count < every else ""
+    return f"| `{package}` | {every:,} | {count:,} | {killed:,} | {100 * killed / max(count, 1):.0f} %{among} |"
+
+
 def _row(name: str, every: int, tried: Sequence[Tried]) -> None:
     killed = sum(each.killed for each in tried)
     share = f"{100 * killed / len(tried):.0f} %" if tried else "-"
@@ -175,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import_libraries()
     left_out, wanted = set(listed(EQUIVALENT)), set(listed(options.again)) if options.again else None
     measurements, alive = [], list[Tried]()
+    lines = ["| package | mutants | tried | found | share |", "|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as work:
         tree = Tree.copy(ROOT, Path(work))
         for package in options.package:
@@ -188,6 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tried = try_all(tree, package, Random(options.seed).sample(every, len(every)), options)
             alive += [each for each in tried if not each.killed]
             measurements += table(package, tried, every)
+            lines.append(summary(package, tried, len(every)))
+    print("", "mutants", *lines, sep="\n")
     if options.survivors:
         options.survivors.write_text(as_listed(sorted(alive, key=lambda each: (each.file, each.mutant.number))))
     write(measurements, options.json)

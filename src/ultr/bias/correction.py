@@ -12,6 +12,7 @@ import numpy as np
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias.position_weights import click_weights
+from ultr.bias.sampled_lists import sampled_lists
 from ultr.bias.standardised_features import standardised
 from ultr.bias.stopping import readers_left
 from ultr.data import ragged
@@ -20,8 +21,6 @@ from ultr.errors import DataError
 from ultr.metrics.reliability import correlations, partial_correlation, reliability_of_mean
 from ultr.seeding import generator
 
-MOST_LISTS, MOST_VALUES = 20_000, 2**23
-"""Most lists, and most values of features and positions, that are looked at; of larger logs, some lists are drawn."""
 WEIGHT_POWER = 0.5
 """A click counts (click rate of its position)^-WEIGHT_POWER where its position is accounted for."""
 FARTHEST = 3.0
@@ -98,12 +97,7 @@ def correction(log: ClickLog, *, stopping: float = 0.0, seed: int = 0) -> Correc
 
 def _chosen(log: ClickLog, *, seed: int) -> Integers:
     """The lists with a choice and a click, or some of them."""
-    lists = np.flatnonzero(log.lengths > 1)
-    columns = log.features.shape[1] + len(log.position.levels)
-    by_values = MOST_VALUES / (columns * log.lengths[lists].mean()) if len(lists) else 0
-    most = max(int(min(MOST_LISTS, by_values)), 2)
-    if len(lists) > most:
-        lists = np.sort(generator(seed, "lists").choice(lists, most, replace=False))
+    lists = sampled_lists(log.offsets, log.features.shape[1] + len(log.position.levels), purpose="lists", seed=seed)
     starts = ragged.from_lengths(log.lengths[lists])[:-1]
     chosen: Integers = lists
     if len(lists):

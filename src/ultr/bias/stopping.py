@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
+from ultr.bias.sampled_lists import sampled_lists
 from ultr.bias.standardised_features import standardised
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.seeding import generator
 
-MOST_LISTS, MOST_VALUES = 20_000, 2**23
-"""Most lists, and most values of features and positions, that are looked at; of larger logs, some lists are drawn."""
 CLEAR = 0.1
 """Users stop if the lower end of the interval of their share is above this."""
 MOST = 0.5
@@ -104,7 +102,8 @@ def stopping(
     None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
     a click leaves nobody there; or if each has one click per impression, as where each click was logged as a page.
     """
-    chosen = _chosen(features.shape[1], positions, offsets, seed=seed)
+    columns = features.shape[1] + int(positions.max(initial=0)) + 1
+    chosen = sampled_lists(offsets, columns, purpose="stopping", seed=seed)
     lengths = np.diff(offsets)[chosen]
     rows = ragged.rows_of(chosen, offsets)
     shown = np.repeat(impressions[chosen], lengths).astype(np.float64)
@@ -118,12 +117,12 @@ def stopping(
     if len(known) <= width + 1 or not above[told].any() or (clicked_on == impressions[chosen]).all():
         return None
     at = np.eye(len(used))[levels]
-    columns = np.hstack([at, standardised(features, documents[rows[told]])])
+    causes = np.hstack([at, standardised(features, documents[rows[told]])])
     rates = (at.T @ clicked[told] + 0.5) / (at.T @ shown[told] + 1)
     coefficients = np.append(np.log(rates), np.zeros(features.shape[1]))
     # The features have a normal prior, as a model that knows too much of a few documents would.
     prior = np.append(np.where(np.arange(width) < len(used), 0.0, width), 0.0)
-    share, influence = _fit(columns, coefficients, prior, shown[told], clicked[told], above[told])
+    share, influence = _fit(causes, coefficients, prior, shown[told], clicked[told], above[told])
     # What the coefficients fit of the queries is not seen in the rest: as in the variance of a linear regression.
     error = float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
     # Where A > 1 / s nobody is left, so that there are no clicks.
@@ -150,14 +149,3 @@ def _fit(
             break
     influence: Doubles = slopes @ inverse[-1] * (clicked - expected)
     return share, influence
-
-
-def _chosen(features: int, positions: Integers, offsets: Integers, *, seed: int) -> Integers:
-    """Lists of more than one document, or some of them."""
-    lengths = np.diff(offsets)
-    lists: Integers = np.flatnonzero(lengths > 1)
-    values = (features + int(positions.max(initial=0)) + 1) * lengths[lists].mean() if len(lists) else 1
-    most = max(int(min(MOST_LISTS, MOST_VALUES / values)), 2)
-    if len(lists) > most:
-        lists = np.sort(generator(seed, "stopping").choice(lists, most, replace=False))
-    return lists

@@ -57,5 +57,7 @@ class StoppingUsers:
         if found.error > WIDE:
             answer = "the log has too few queries or clicks to tell whether less is clicked below clicked documents"
             return Section(question, sentences([answer]), Verdict.UNKNOWN, numbers=numbers, name=name)
-        answer = "below documents that are clicked much, clicks are not so few that users must have left"
+        answer = (
+            "nothing says so: position and features explain how little is clicked below documents that are clicked much"
+        )
         return Section(question, sentences([answer]), Verdict.GOOD, numbers=numbers, name=name)
