@@ -97,6 +97,19 @@ def test_worlds_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.M
     assert StoredTables.read(stored).command == command
 
 
+def test_other_sizes_make_other_worlds_and_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"letor-like {size}" for size in never_worse.QUERIES]
+    usual, large = never_worse.drawn(20, names), never_worse.drawn(20, ["letor-like 10000"], [10**7])
+    assert {world.impressions for world in usual} == set(never_worse.IMPRESSIONS)
+    assert {(world.data, world.impressions) for world in large} == {("letor-like 10000", 10**7)}
+    kept, stored = tmp_path / "kept", tmp_path / "stored.json"
+    kept.write_text("".join(json.dumps(asdict(each)) + "\n" for each in _found()))
+    sizes = ["--queries", 10_000, "--impressions", 10**7]
+    _main(monkeypatch, "--show", kept, *sizes, "--tables", stored)
+    command = "python -m benchmarks.never_worse --worlds 2 --queries 10000 --impressions 10000000"
+    assert StoredTables.read(stored).command == command
+
+
 def test_worlds_of_another_relevance_model_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "kept"
     kept.write_text("".join(json.dumps(asdict(each) | {"relevance": "trees"}) + "\n" for each in _found()))
