@@ -13,7 +13,8 @@ WIDEST = 3.0
 
 def standardised(features: Floats, documents: Integers) -> Doubles:
     """Features with mean 0 and deviation 1, missing ones typical, far ones cut off, [documents, features]."""
-    values = FeatureScaling.fit(features).fill(features[documents]).astype(np.float64)
+    shown = features[documents]
+    values = FeatureScaling.fit(shown).fill(shown).astype(np.float64)
     deviation = values.std(axis=0)
     values -= values.mean(axis=0)
     values /= np.where(deviation > 0, deviation, 1.0)
