@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -198,25 +198,16 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
     def objective(self, factors: Sequence[Factor]) -> VectorObjective | OffsetObjective:
         """The observation embeddings."""
         dimension = int(self.dimension)
+        shared: dict[str, Any] = {
+            "combine": self.combine,
+            "weight_power": self.weight_power,
+            "stopping": self.stopping,
+            "smooth": self.smooth,
+        }
         if isinstance(self.relevance, Trees):
-            return OffsetObjective(
-                factors,
-                dimension,
-                combine=self.combine,
-                weight_power=self.weight_power,
-                stopping=self.stopping,
-                smooth=self.smooth,
-                soft_targets=self.soft_targets,
-                predicts_clicks=self.loss == "softmax",
-            )
-        return VectorObjective(
-            factors,
-            dimension,
-            combine=self.combine,
-            weight_power=self.weight_power,
-            stopping=self.stopping,
-            smooth=self.smooth,
-        )
+            by_network: dict[str, Any] = {"soft_targets": self.soft_targets, "predicts_clicks": self.loss == "softmax"}
+            return OffsetObjective(factors, dimension, **shared, **by_network)
+        return VectorObjective(factors, dimension, **shared)
 
     def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """The relevance model and the base network; with trees, the forest and the network of the vectors."""
