@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ultr.arrays import Doubles, Integers
-from ultr.bias.stopping import CLEAR, FEWEST_LEFT, MOST, Stopping, readers_left, stopping
+from ultr.arrays import Doubles, Integers, Mask
+from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, TWICE, Stopping, readers_left, stopping
 from ultr.clicks.examination_chain import Cascade, DependentClick
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
@@ -70,7 +70,6 @@ def test_the_share_is_that_of_the_model_with_exact_click_rates(share: float) -> 
     found = _found(features, rates * impressions[:, None], impressions)
     # Features are cut off at three deviations, and have a prior: the last digits are not those of the model.
     assert found.share == pytest.approx(share, abs=0.03)
-    assert found.most_clicks == pytest.approx(rates.sum(axis=1).max())
 
 
 def test_the_interval_holds_the_share_as_often_as_it_says() -> None:
@@ -128,19 +127,40 @@ def test_readers_left_are_those_who_examine_in_the_models_that_stop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "error", "most_clicks", "known"),
+    ("share", "error", "once", "known"),
     [
-        (CLEAR + 0.021, 0.01, 3.0, CLEAR + 0.021),
-        (CLEAR + 0.019, 0.01, 3.0, 0.0),
-        (-0.8, 0.01, 3.0, 0.0),
-        (MOST + 0.021, 0.01, 1.0, 1.0),
-        (MOST + 0.019, 0.01, 1.0, MOST + 0.019),
-        (MOST + 0.021, 0.01, 1.01, MOST + 0.021),
-        (0.9, 0.5, 1.0, 0.0),
+        (CLEAR + 0.021, 0.01, False, CLEAR + 0.021),
+        (CLEAR + 0.019, 0.01, False, 0.0),
+        (-0.8, 0.01, True, 0.0),
+        (MOST + 0.021, 0.01, True, 1.0),
+        (MOST + 0.019, 0.01, True, MOST + 0.019),
+        (MOST + 0.021, 0.01, False, MOST + 0.021),
+        (0.9, 0.5, True, 0.0),
     ],
 )
-def test_what_is_reckoned_with_is_beyond_doubt(share: float, error: float, most_clicks: float, known: float) -> None:
-    assert Stopping(share, error, most_clicks).known == pytest.approx(known)
+def test_what_is_reckoned_with_is_beyond_doubt(share: float, error: float, *, once: bool, known: float) -> None:
+    assert Stopping(share, error, once).known == pytest.approx(known)
+
+
+def _totals(clicks_per_impression: Doubles) -> Stopping:
+    """What is found where lists have so many clicks per impression, all on their first two documents."""
+    features, _ = _attraction(np.random.default_rng(0))
+    rates = np.zeros((LISTS, WIDTH))
+    rates[:, :2] = clicks_per_impression[:, None] * np.array([0.6, 0.4])
+    return _found(features, rates * 1_000, np.full(LISTS, 1_000))
+
+
+def test_nobody_clicks_twice_where_lists_come_up_to_one_click_and_hardly_any_has_more() -> None:
+    """A list in a hundred must come up to it; a thousandth of the clicks may be beyond."""
+    few = np.linspace(0.1, 0.85, LISTS)
+    assert not _totals(few).once, "one click a page is the most where clicks are rare, whether users stop or not"
+    for full, once in ((LISTS // 100 - 1, False), (LISTS // 100, True)):
+        assert _totals(np.where(np.arange(LISTS) < full, FULL, few)).once == once
+    reached = np.where(np.arange(LISTS) < 100, 1.0, few)
+    for excess, once in ((0.9, True), (1.1, False)):
+        more = reached.copy()
+        more[0] += excess * TWICE * reached.sum()
+        assert _totals(more).once == once
 
 
 def test_so_many_stop_that_users_are_left_for_the_clicks_that_there_are() -> None:
@@ -148,6 +168,7 @@ def test_so_many_stop_that_users_are_left_for_the_clicks_that_there_are() -> Non
     features, _ = _attraction(np.random.default_rng(0))
     rates = np.tile([0.9, 0.3, 0.8, 0.0, 0.0, 0.5], (LISTS, 1))
     rates[::2, 1], rates[::2, 0] = 0.9, 0.3
+    rates[:4] *= 0.3
     assert _found(features, rates * 100, np.full(LISTS, 100)).share <= 0.5
 
 
@@ -170,17 +191,42 @@ def test_lists_that_were_shown_once_and_few_queries_do_not_tell() -> None:
     assert Stopping.of(_log(5, 7)) is not None
 
 
-def test_a_log_whose_pages_are_clicks_does_not_tell() -> None:
-    """One click per page by construction is no user who stops."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_pages_without_a_click_that_were_left_out_are_no_users_who_stop(*, kept: bool) -> None:
+    """Users who look at every place; on a page that was logged for its click, one click is a reason for no other."""
     random = np.random.default_rng(0)
-    features, _ = _attraction(random)
-    clicks = random.multinomial(3, np.full(WIDTH, 1 / WIDTH), size=LISTS).astype(float)
-    arrays = (np.arange(clicks.size), np.tile(np.arange(WIDTH), LISTS), np.arange(LISTS + 1) * WIDTH)
-    for missing, told in ((0, False), (1, True)):
-        clicks[0, clicks[0].argmax()] -= missing
-        rows = features.reshape(clicks.size, -1).astype(np.float32)
-        found = stopping(rows, *arrays, np.full(LISTS, 3), clicks.ravel(), np.arange(LISTS))
-        assert (found is not None) == told
+    features, attraction = _attraction(random)
+    pages = random.random((LISTS, 30, WIDTH)) < attraction[:, None]
+    counted: Mask = np.logical_or(pages.any(axis=2), kept)
+    clicks, impressions = (pages & counted[..., None]).sum(axis=1).astype(float), counted.sum(axis=1)
+    rows, shown = features.reshape(clicks.size, -1).astype(np.float32), np.arange(clicks.size)
+    places, offsets = np.tile(np.arange(WIDTH), LISTS), np.arange(LISTS + 1) * WIDTH
+    found = stopping(rows, shown, places, offsets, impressions, clicks.ravel(), np.arange(LISTS))
+    assert (found is not None) == kept
+    assert found is None or found.known == 0
+
+
+@pytest.mark.parametrize(("width", "told"), [(2, True), (3, False)])
+def test_one_list_in_five_hundred_must_be_shown_without_a_click(width: int, *, told: bool) -> None:
+    """One of 400 is enough, one of 600 is not."""
+    lists = 200 * width
+    random = np.random.default_rng(0)
+    clicks = random.multinomial(3, np.full(WIDTH, 1 / WIDTH), size=lists).astype(float)
+    clicks[0, clicks[0].argmax()] -= 1
+    rows, shown = random.normal(size=(clicks.size, 2)).astype(np.float32), np.arange(clicks.size)
+    places, offsets = np.tile(np.arange(WIDTH), lists), np.arange(lists + 1) * WIDTH
+    found = stopping(rows, shown, places, offsets, np.full(lists, 3), clicks.ravel(), np.arange(lists))
+    assert (found is not None) == told
+
+
+def test_principal_components_stand_for_more_features_than_there_are_queries() -> None:
+    """500 features that are mixtures of two, and 400 queries."""
+    random = np.random.default_rng(0)
+    features, attraction = _attraction(random)
+    rates = _rates(attraction, share=0.5, examination=np.ones(WIDTH))
+    wide = features @ random.normal(size=(2, 500))
+    impressions = np.full(LISTS, 10**6)
+    assert _found(wide, rates * 10**6, impressions).share == pytest.approx(0.5, abs=0.05)
 
 
 def test_few_queries_with_many_features_do_not_make_users_stop() -> None:
@@ -197,7 +243,7 @@ def test_few_queries_with_many_features_do_not_make_users_stop() -> None:
 
 def test_of_a_large_log_some_lists_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = letor_like(train_queries=200, validation_queries=1, test_queries=1).train
-    log = simulate(judged, click_model("dependent-click"), impressions=40_000)
+    log = simulate(judged, click_model("dynamic-bayesian"), impressions=40_000)
     whole = Stopping.of(log)
     monkeypatch.setattr("ultr.bias.sampled_lists.MOST_LISTS", 130)
     part, other = Stopping.of(log), Stopping.of(log, seed=1)

@@ -18,12 +18,13 @@ from ultr.simulation.log import simulate
     ("found", "verdict", "said"),
     [
         (None, Verdict.UNKNOWN, "The log does not tell"),
-        (Stopping(0.0, WIDE + 0.01, 2.0), Verdict.UNKNOWN, "too few queries or clicks"),
-        (Stopping(0.0, WIDE - 0.01, 2.0), Verdict.GOOD, "Nothing says so"),
-        (Stopping(CLEAR + 0.01, 0.01, 2.0), Verdict.GOOD, "Nothing says so"),
-        (Stopping(0.4, 0.05, 2.0), Verdict.CAREFUL, "30% to 50% look at nothing further after a click"),
-        (Stopping(0.97, 0.02, 2.0), Verdict.CAREFUL, "93% to 100% look at nothing further after a click"),
-        (Stopping(0.97, 0.02, 1.0), Verdict.CAREFUL, "The first click is the last one, as no list has more clicks"),
+        (Stopping(0.0, WIDE + 0.01, once=False), Verdict.UNKNOWN, "too few queries or clicks"),
+        (Stopping(0.0, WIDE - 0.01, once=False), Verdict.GOOD, "Nothing says so"),
+        (Stopping(CLEAR + 0.01, 0.01, once=False), Verdict.GOOD, "Nothing says so"),
+        (Stopping(0.4, 0.05, once=False), Verdict.CAREFUL, "30% to 50% look at nothing further after a click"),
+        (Stopping(0.97, 0.02, once=False), Verdict.CAREFUL, "93% to 100% look at nothing further after a click"),
+        (Stopping(1.0, 0.01, once=False), Verdict.CAREFUL, "98% to 100% look at nothing further after a click"),
+        (Stopping(0.97, 0.02, once=True), Verdict.CAREFUL, "The first click is the last one"),
     ],
 )
 def test_the_verdict_is_that_of_the_interval(found: Stopping | None, verdict: Verdict, said: str) -> None:

@@ -181,6 +181,15 @@ def test_no_click_counts_more_than_the_fewest_users_allow() -> None:
     assert float(found[1, 1] / found[1, 0]) == pytest.approx(2.0, rel=1e-4)
 
 
+def test_weights_that_are_set_again_know_nothing_of_the_first_time() -> None:
+    """As after a warm start, whose model has the weights of an earlier log."""
+    log, _ = _cascade(np.random.default_rng(0).integers(0, 4, size=(20, 4)))
+    weights, batch = _weighted(log, power=0.0, stopping=0.9)
+    weights.set(TrainingLists.of_log(log, inputs_of(log.features)))
+    torch.testing.assert_close(weights.weighted(batch), batch.clicks)
+    torch.testing.assert_close(weights.weights, torch.ones(4))
+
+
 def test_users_who_stop_are_found_in_the_log_and_in_no_other() -> None:
     judged = letor_like(train_queries=150, validation_queries=1, test_queries=1).train
     short = Vectorization(relevance=MLP(hidden=(4,), steps=3), base_hidden=(4,), base_steps=1, stopping="auto")

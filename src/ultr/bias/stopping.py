@@ -16,6 +16,15 @@ CLEAR = 0.1
 """Users stop if the lower end of the interval of their share is above this."""
 MOST = 0.5
 """Where the lower end is above this, and nobody clicks twice, all of them stop."""
+FULL, FULL_LISTS, TWICE = 0.9, 0.01, 0.001
+"""Nobody clicks twice where a share FULL_LISTS of the lists has FULL clicks per impression or more, and at most a share
+TWICE of all clicks are more than one per impression of their list."""
+WITHOUT_CLICK = 0.002
+"""If fewer lists than this have less than a click per impression, pages without a click may have been left out."""
+TOP = 0.99
+"""Users must be left for this share of the clicks."""
+MOST_FEATURES = 64
+"""Of more features, as many principal components stand for them."""
 FEWEST_LEFT = 0.01
 """Where fewer users than this may be left, clicks tell nothing, and those that there are count no more than so."""
 STEPS, NEAR = 30, 1e-4
@@ -33,8 +42,8 @@ class Stopping:
     clicks that there are."""
     error: float
     """Standard error over queries."""
-    most_clicks: float
-    """The most clicks per impression that a list has: at most 1 if the first click is always the last one."""
+    once: bool
+    """True if nobody clicks twice: lists come up to one click per impression, and hardly one has more."""
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Stopping | None:
@@ -63,7 +72,7 @@ class Stopping:
     @property
     def known(self) -> float:
         """The share to reckon with: 0 unless it is beyond doubt that users stop, 1 if nobody clicks twice."""
-        if self.lower > MOST and self.most_clicks <= 1:
+        if self.lower > MOST and self.once:
             return 1.0
         return self.share if self.lower > CLEAR else 0.0
 
@@ -97,10 +106,12 @@ def stopping(
 
     If a share s of the users stops after each click, 1 - s A of them are still there, exactly: s = 1 in the cascade
     model, 1 - lambda in the dependent click model, 0 where only the position matters. The relevance that h and w do
-    not know is alike within a query, which makes s too small rather than too large.
+    not know is alike within a query, which makes s too small rather than too large. Users who look at all documents
+    and choose one of them look like users who stop: clicks do not tell the two apart.
 
     None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
-    a click leaves nobody there; or if each has one click per impression, as where each click was logged as a page.
+    a click leaves nobody there; or if hardly one has less than a click per impression: where pages without a click
+    were left out, a click above is a reason for none below.
     """
     columns = features.shape[1] + int(positions.max(initial=0)) + 1
     chosen = sampled_lists(offsets, columns, purpose="stopping", seed=seed)
@@ -112,22 +123,37 @@ def stopping(
     told = above <= 1 - FEWEST_LEFT
     known, query = np.unique(np.repeat(queries[chosen], lengths)[told], return_inverse=True)
     used, levels = np.unique(positions[rows[told]], return_inverse=True)
-    width = len(used) + features.shape[1]
-    clicked_on = np.add.reduceat(clicked, ragged.from_lengths(lengths)[:-1]) if len(chosen) else clicked
-    if len(known) <= width + 1 or not above[told].any() or (clicked_on == impressions[chosen]).all():
+    width = len(used) + min(features.shape[1], MOST_FEATURES)
+    if len(known) <= width + 1 or not above[told].any():
+        return None
+    per_list = np.add.reduceat(clicked, ragged.from_lengths(lengths)[:-1]) / impressions[chosen]
+    if (per_list < 1).mean() < WITHOUT_CLICK:
         return None
     at = np.eye(len(used))[levels]
-    causes = np.hstack([at, standardised(features, documents[rows[told]])])
+    causes = np.hstack([at, _components(standardised(features, documents[rows[told]]))])
     rates = (at.T @ clicked[told] + 0.5) / (at.T @ shown[told] + 1)
-    coefficients = np.append(np.log(rates), np.zeros(features.shape[1]))
+    coefficients = np.append(np.log(rates), np.zeros(width - len(used)))
     # The features have a normal prior, as a model that knows too much of a few documents would.
     prior = np.append(np.where(np.arange(width) < len(used), 0.0, width), 0.0)
     share, influence = _fit(causes, coefficients, prior, shown[told], clicked[told], above[told])
     # What the coefficients fit of the queries is not seen in the rest: as in the variance of a linear regression.
     error = float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
     # Where A > 1 / s nobody is left, so that there are no clicks.
-    largest = np.quantile(above, 1 - FEWEST_LEFT, weights=clicked, method="inverted_cdf")
-    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, float((above + clicked / shown).max()))
+    order = np.argsort(above)
+    largest = above[order[np.searchsorted(np.cumsum(clicked[order]), TOP * clicked.sum())]]
+    twice = np.maximum(per_list - 1, 0) @ impressions[chosen] / clicked.sum()
+    once = bool((per_list >= FULL).mean() >= FULL_LISTS and twice <= TWICE)
+    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, once)
+
+
+def _components(features: Doubles) -> Doubles:
+    """The features, or the principal components of many."""
+    if features.shape[1] <= MOST_FEATURES:
+        return features
+    _, directions = np.linalg.eigh(features.T @ features)
+    components = features @ directions[:, -MOST_FEATURES:]
+    unit: Doubles = components / np.maximum(components.std(axis=0), 1e-12)
+    return unit
 
 
 def _fit(

@@ -188,6 +188,7 @@ def train(
         output.print_json(content | {"choices": ranker.choices})
         return
     _print_candidates(ranker)
+    _print_users(ranker)
     _print_shrinkage(ranker)
     _print_safe(ranker)
     for stage in stages:
@@ -233,14 +234,18 @@ def _print_candidates(ranker: Ranker) -> None:
         output.print_table(rows, title="dimension: the smallest that no larger one beats by 1.64 standard errors")
 
 
+def _print_users(ranker: Ranker) -> None:
+    """The share of users who stop after a click, which is the same for all seeds."""
+    if stopping := ranker.choices.get("seeds", [ranker.choices])[0].get("stopping"):
+        output.echo(
+            f"users stop: {stopping:.0%} look at nothing further after a click, so that clicks below clicked documents "
+            "count more"
+        )
+
+
 def _print_shrinkage(ranker: Ranker) -> None:
-    """The share of the correction by debiased clicks that is kept, and the reason; before it, users who stop."""
+    """The share of the correction by debiased clicks that is kept, and the reason."""
     for choices in ranker.choices.get("seeds", [ranker.choices]):
-        if stopping := choices.get("stopping"):
-            output.echo(
-                f"users stop: {stopping:.0%} look at nothing further after a click, so that clicks below clicked "
-                "documents count more"
-            )
         if "kept" in choices:
             output.echo(
                 f"{choices['kept']:.0%} of what debiasing changes is kept: two halves of the queries, debiased apart, "

@@ -34,14 +34,14 @@ class StoppingUsers:
         if found is None:
             answer = (
                 "the log does not tell: there are fewer queries than features and positions, or no list was shown "
-                "twice, or each click is a page of its own"
+                "twice, or hardly one without a click"
             )
             return Section(question, sentences([answer]), Verdict.UNKNOWN, name=name)
         numbers = asdict(found) | {"known": found.known}
         if found.known:
             told = (
-                "the first click is the last one, as no list has more clicks than impressions"
-                if found.known == 1
+                "the first click is the last one: lists come up to one click per impression, and hardly one has more"
+                if found.known == 1 and found.once
                 else f"{max(found.lower, 0):.0%} to {min(found.upper, 1):.0%} look at nothing further after a click"
             )
             answers = [

@@ -62,6 +62,8 @@ class ClickWeights(nn.Module):
     def set(self, lists: TrainingLists, *, stopping: float = 0.0) -> None:
         """Take the click rates of these lists, and the share of users who stop after a click."""
         self.stopping = stopping
+        self.weights.fill_(1.0)
+        self.among_readers.fill_(1.0)
         if self.power or stopping:
             levels, *totals = lists.factor_totals()
             shown, clicked = (
