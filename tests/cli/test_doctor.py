@@ -29,7 +29,7 @@ def test_a_log_is_examined_in_words_tables_and_a_page(log: Path, tmp_path: Path)
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = json.loads(ultr("doctor", log, "--samples", 5, "--json").stdout)
     assert again["log"] == str(log)
-    assert len(again["findings"]) == 8
+    assert len(again["findings"]) == 9
 
 
 def test_a_plan_is_written_and_said_in_words(tmp_path: Path) -> None:

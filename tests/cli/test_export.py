@@ -71,6 +71,8 @@ def test_machines_read_what_pointwise_costs(model: Path, tmp_path: Path) -> None
     [
         (["--to", "pmml"], "--to"),
         (["--form", "ragged"], "form"),
+        (["--form", "ragged", "--distil"], "form"),
+        (["--distil"], "exists"),
         (["--out", "{model}/manifest.json"], "exists"),
         (["--data", "absent.txt"], "there is no file 'absent.txt'"),
     ],

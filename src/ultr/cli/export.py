@@ -95,6 +95,7 @@ def export(
     from ultr.exporting.engines.targets import TARGETS
     from ultr.methods import load
     from ultr.methods.origin import Origin
+    from ultr.scoring import LIST_FORMS
 
     output.hush(quiet)
     checks.one_of("--to", to, [ONNX, *TARGETS])
@@ -108,7 +109,10 @@ def export(
     ending = ONNX if to == ONNX else f"{to}.{TARGETS[to].ending}"
     file = _beside(model, ending) if out is None else out
     names = _feature_map(feature_map)
-    check_new_file(file, overwrite=overwrite)
+    checks.one_of("form", form, LIST_FORMS)
+    if distil or to != ONNX:
+        # What takes long begins where its result can be written.
+        check_new_file(file, overwrite=overwrite)
     if keep is not None:
         check_new_folder(keep, overwrite=overwrite)
     taught = _distil(ranker, log, data, part, fold, _student(ranker, to, settings)) if distil else None

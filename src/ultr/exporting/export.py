@@ -22,7 +22,7 @@ from ultr.files import check_new_file, new_file
 from ultr.methods.estimator import Estimator
 from ultr.methods.model_file import weights_digest
 from ultr.methods.ranker import Ranker
-from ultr.scoring import FORMS, Card, Scorer
+from ultr.scoring import LIST_FORMS, Card, Scorer
 from ultr.train.bounded import Bounded
 from ultr.train.lists import pad
 from ultr.train.selection import score_lists
@@ -73,7 +73,7 @@ def export(
 
     """
     ranker = ranker.ranker_ if isinstance(ranker, Estimator) else ranker
-    checks.one_of("form", form, [name for name in FORMS if name != "documents"])
+    checks.one_of("form", form, LIST_FORMS)
     check_new_file(path, overwrite=overwrite)
     examined = lists if lists is not None else ranker.sample
     if examined is None:

@@ -20,6 +20,8 @@ FORMS: dict[Form, str] = {
     "documents": "features [documents, features] -> scores [documents]",
 }
 """Inputs and outputs of each form of graph."""
+LIST_FORMS = tuple(name for name in FORMS if name != "documents")
+"""The forms that rank lists; `documents` scores each candidate alone."""
 INPUTS: dict[Form, dict[str, tuple[str, int]]] = {
     "lists": {"features": ("tensor(float)", 3), "mask": ("tensor(bool)", 2)},
     "flat": {"features": ("tensor(float)", 2), "offsets": ("tensor(int64)", 1)},
