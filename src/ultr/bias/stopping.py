@@ -133,7 +133,7 @@ def stopping(
     causes = np.hstack([at, _components(standardised(features, documents[rows[told]]))])
     rates = (at.T @ clicked[told] + 0.5) / (at.T @ shown[told] + 1)
     coefficients = np.append(np.log(rates), np.zeros(width - len(used)))
-    # The features have a normal prior, as a model that knows too much of a few documents would.
+    # Features have a normal prior, so that many of them do not explain few clicks.
     prior = np.append(np.where(np.arange(width) < len(used), 0.0, width), 0.0)
     share, influence = _fit(causes, coefficients, prior, shown[told], clicked[told], above[told])
     # What the coefficients fit of the queries is not seen in the rest: as in the variance of a linear regression.
