@@ -11,10 +11,14 @@ import pytest
 
 from ultr.bias import RankTest, ScalarTest
 from ultr.bias.scalar_test import ENOUGH_POWER
+from ultr.bias.stopping import CLEAR, Stopping
+from ultr.clicks.registry import click_model
+from ultr.datasets.letor_like import letor_like
 from ultr.diagnosis import diagnose
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.evaluation.assumption import Assumption
 from ultr.reporting.inputs import ReportInputs
+from ultr.simulation.log import simulate_log
 
 MODULE = import_module("ultr.evaluation.assumption")
 POWER = "trust bias as it was published would have been found with a chance of"
@@ -67,6 +71,7 @@ def test_enough_draws_are_made_for_the_level_to_be_met_exactly(monkeypatch: pyte
         return found_by(2, None, 0.01)
 
     monkeypatch.setattr(MODULE, "scalar_test", scalar_test)
+    monkeypatch.setattr(Stopping, "of", lambda *_, **__: None)
     log: Any = object()
     assert Assumption.of_log(log, seed=3).rejected is True
     assert asked == [(log, {"samples": MODULE.SAMPLES, "seed": 3})]
@@ -115,3 +120,44 @@ def test_a_comparison_says_of_the_test_what_the_doctor_says(dimension: int, powe
     test = found_by(dimension, power, 0.0347)
     said = Assumption.of_test(test).sentence.removesuffix(".")
     assert BiasDimension(test).section().answer.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("stopping", "share", "said"),
+    [
+        (None, 0.0, ""),
+        (Stopping(CLEAR + 0.199, 0.1, once=False), 0.0, ""),
+        (Stopping(CLEAR + 0.201, 0.1, once=False), 0.301, "about 30% of the users stop after a click"),
+        (Stopping(0.9, 0.05, once=True), 1.0, "users stop after a click"),
+    ],
+)
+def test_the_size_of_a_difference_is_not_believed_where_users_stop_beyond_doubt(
+    stopping: Stopping | None, share: float, said: str
+) -> None:
+    found = Assumption.of_test(found_by(1, 0.9, 0.0347), stopping)
+    assert found.stopping == pytest.approx(share)
+    assert found.stopped == (
+        f"{said}, so a better order lets them stop sooner and need not bring more clicks" * bool(said)
+    )
+    for adjusted in (False, True):
+        told = found.beside(adjusted=adjusted)
+        assert told.startswith(found.sentence)
+        assert told.endswith(": go by the sign of a difference, and not by its size.") is bool(said)
+    also = Assumption.of_test(found_by(2, 0.9, 0.0347), stopping).beside(adjusted=False)
+    assert ("need not bring more clicks: go by the sign" in also) is bool(said)
+    assert also.endswith(NEED_NOT)
+
+
+@pytest.mark.parametrize(("clicks", "stop"), [("cascade", True), ("position-based", False)])
+def test_users_who_stop_are_seen_in_the_log_that_rankers_are_compared_on(clicks: str, stop: bool) -> None:  # noqa: FBT001
+    lists = letor_like(train_queries=150, validation_queries=1, test_queries=1).train
+    log = simulate_log(
+        lists,
+        click_model(clicks),
+        scores=lists.features[:, 1].astype(np.float64),
+        impressions=30_000,
+        rankings=4,
+        noise=0.5,
+    )
+    assert (Assumption.of_log(log).stopping == 1) is stop
+    assert (Assumption.of_log(log).stopping == 0) is not stop

@@ -135,6 +135,31 @@ def test_a_large_shift_suggests_a_limit(inputs: ReportInputs, growth: float, fal
     assert any("--safe" in step for step in next_steps(moved)) == limited
 
 
+@pytest.mark.parametrize(
+    ("verdict", "when"), [(Verdict.GOOD, "sooner"), (Verdict.BAD, "later"), (Verdict.UNKNOWN, "cannot tell")]
+)
+def test_where_users_stop_after_a_click_no_clicks_are_promised(
+    inputs: ReportInputs, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, when: str
+) -> None:
+    compared = inputs.against_shown
+    assert compared is not None
+    stop = replace(inputs)
+    stop.__dict__["against_shown"] = replace(compared, assumption=replace(compared.assumption, stopping=0.4))
+    measured = ExpectedGain.of(stop)
+    assert measured is not None
+    assert measured.percent is None
+    found = replace(measured, verdict=verdict)
+    monkeypatch.setattr(ExpectedGain, "of", lambda _: found)
+    parts = {each.title: each.answer for each in decision(stop).parts}
+    said = parts["Do users find sooner, and how sure is that?"]
+    assert when in said.partition(".")[0]
+    assert "%" not in said.partition(".")[0]
+    assert ("About 40% of the users stop after a click" in said) is (verdict is not Verdict.UNKNOWN)
+    # By the clicks of single queries nothing can be said of them, either.
+    assert "fewer clicks" not in parts["What can go wrong?"]
+    assert not any("count their clicks" in step for step in next_steps(stop))
+
+
 def test_steps_follow_the_verdict(inputs: ReportInputs, monkeypatch: pytest.MonkeyPatch) -> None:
     firsts = {
         Verdict.GOOD: "Look at the most frequent queries below, and at those that may lose.",

@@ -95,19 +95,21 @@ def test_the_subject_is_compared_with_its_rival_and_alone_with_itself(monkeypatc
 
     monkeypatch.setattr(module, "compare", fake)
     monkeypatch.setattr(module, "unseen_part", lambda rankers, log: ("unseen", list(rankers)))
-    monkeypatch.setattr(Assumption, "of_test", lambda test: f"tested {test}")
+    monkeypatch.setattr(Assumption, "of_test", lambda test, users: f"tested {test}, {users}")
 
     def with_diagnosis(inputs: ReportInputs, found: Any) -> ReportInputs:
         vars(inputs)["diagnosis"] = found
         return inputs
 
-    tested = SimpleNamespace(dimension=SimpleNamespace(scalar="the scalar"))
+    tested = SimpleNamespace(
+        dimension=SimpleNamespace(scalar="the scalar"), stopping=SimpleNamespace(stopping="the users")
+    )
     both = with_diagnosis(ReportInputs((NEW, OLD, RAW), log=LOG, chosen="new"), tested)
     assert both.comparison is not None
     assert both.comparison.names == ("raw", "new")
     assert both.against_shown is both.comparison
     unseen = ("unseen", ["new", "old", "raw"])
-    assert asked == [(RAW.ranker, NEW.ranker, ("raw", "new"), unseen, "tested the scalar")]
+    assert asked == [(RAW.ranker, NEW.ranker, ("raw", "new"), unseen, "tested the scalar, the users")]
     alone = with_diagnosis(ReportInputs((NEW,), log=LOG), None)
     assert alone.comparison is None
     assert alone.against_shown is not None

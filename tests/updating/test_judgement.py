@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,3 +72,11 @@ def test_what_the_log_supports_too_little_is_no_gain(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(judgement, "compare", lambda *_, **__: answered)
     ranker: Any = FixedRanker(log, log.features[:, 0])
     assert (judge(ranker, ranker, log, swaps=log).gain is not None) is supported
+
+
+@pytest.mark.parametrize("stopping", [0.0, 0.4])
+def test_the_ledger_says_if_users_stop_after_a_click(stopping: float) -> None:
+    log = _trusting()
+    ranker: Any = FixedRanker(log, log.features[:, 0])
+    found = judge(ranker, ranker, log, swaps=log, assumption=replace(judgement.NOT_TESTED, stopping=stopping))
+    assert any("need not bring more clicks" in remark for remark in found.remarks) is bool(stopping)

@@ -42,6 +42,8 @@ class ExpectedGain:
     effective_clicks: float
     value_of: str = ""
     """The value that it is a gain in, such as `1 click + 20 purchase`; empty if in clicks."""
+    stopped: str = ""
+    """Words on users who stop after a click, whose clicks say that a ranking is better and not by how much."""
 
     @classmethod
     def of(cls, inputs: ReportInputs) -> ExpectedGain | None:
@@ -50,18 +52,23 @@ class ExpectedGain:
         if found is None:
             return None
         answer, value = found.value_against_shown, found.values.get(found.names[1])
+        stopped = found.assumption.stopped
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
-            percent=relative_gain(answer.difference, found.unseen.log, inputs.value),
+            percent=None if stopped else relative_gain(answer.difference, found.unseen.log, inputs.value),
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
             value_of=found.value_of,
+            stopped=stopped,
         )
 
     def sentence(self, name: str) -> str:
         """The gain in a sentence that can be read once."""
         what = f"value ({self.value_of})" if self.value_of else "clicks"
+        if self.stopped and self.verdict is not Verdict.UNKNOWN:
+            when = "sooner" if self.verdict is Verdict.GOOD else "later"
+            return f"Expected: with {name}, users find what they click {when} than with the order that they see today."
         if self.verdict is Verdict.UNKNOWN or self.percent is None:
             return f"Whether {name} would bring more {what} than the order that users see today, this log cannot tell."
         low, high = sorted((abs(self.percent.low), abs(self.percent.high)))
@@ -164,12 +171,12 @@ def next_steps(inputs: ReportInputs) -> list[str]:
     if gain.verdict is Verdict.BAD:
         return ["Keep the order of today.", "Find out why: the sections below, and ultr doctor on the log."]
     if gain.verdict is Verdict.GOOD:
+        measured = "look at where they click" if gain.stopped else "count their clicks"
         losers = "" if _losing(inputs) is None else ", and at those that may lose"
         return [
             f"Look at the most frequent queries below{losers}.",
             *limit,
-            f"Show it to a small part of the users and count their clicks: ultr export {quote(folder)}, then ultr "
-            "serve.",
+            f"Show it to a small part of the users and {measured}: ultr export {quote(folder)}, then ultr serve.",
         ]
     return [
         "Do not replace the order of today for all users on this evidence.",
@@ -192,8 +199,9 @@ class Losing:
 
 def _losing(inputs: ReportInputs) -> Losing | None:
     found = inputs.against_shown
-    # With trust bias taken off, there is an estimate for all queries together and none for each.
-    if found is None or not found.values or found.value_against_shown.adjusted:
+    # With trust bias taken off, there is an estimate for all queries together and none for each; and where users stop
+    # after a click, a query with a better order need not get more clicks.
+    if found is None or not found.values or found.value_against_shown.adjusted or found.assumption.stopping:
         return None
     log, new, old = found.unseen.log, found.values[found.names[1]], found.values[AS_SHOWN]
     change, pages = new.totals - old.totals, new.bases
@@ -248,6 +256,8 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
     said = [gain.sentence(inputs.subject.name)]
     if gain.verdict is Verdict.UNKNOWN:
         said.append(sentences([gain.reason]))
+    elif gain.stopped:
+        said.append(sentences([gain.stopped]))
     elif gain.percent is not None:
         said.append(f"The best estimate is {gain.percent.mean:+.0%}; 19 such ranges in 20 hold the truth.")
     if gain.clicks:
@@ -260,9 +270,10 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
         allowed = ", which the estimate allows for as far as the log shows it"
         so = allowed if found.value_against_shown.adjusted else ": trust the direction more than the size"
         said.append(sentences([CLAIMS[rejected] + (f" to describe these users{so}" if rejected else "")]))
-    asked = "How many more clicks"
+    asked = "How much more value" if gain.value_of else "How many more clicks"
+    if gain.stopped:
+        asked = "Do users find sooner"
     if gain.value_of:
-        asked = "How much more value"
         said.append("What follows a click is assumed not to depend on the place of the click.")
     elif inputs.subject.ranker.options.get("value"):
         said.append(f"{inputs.subject.name} ranks by a value that this log has no signals of; this is about clicks.")

@@ -146,7 +146,8 @@ class ReportInputs:
     def _compared(self, ranker: Ranker, name: str) -> Comparison | None:
         if self.log is None or self.unseen is None or self.subject not in self.click_models:
             return None
-        tested = self.diagnosis
+        found = self.diagnosis
+        tested = None if found is None else Assumption.of_test(found.dimension.scalar, found.stopping.stopping)
         return compare(
             ranker,
             self.subject.ranker,
@@ -154,7 +155,7 @@ class ReportInputs:
             unseen=self.unseen,
             names=(name, self.subject.name),
             value=self.value,
-            assumption=None if tested is None else Assumption.of_test(tested.dimension.scalar),
+            assumption=tested,
         )
 
     def trained_on_log(self, model: Model) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis import diagnose
 from ultr.errors import DataError, OptionError
+from ultr.evaluation import Assumption
 from ultr.exporting import export
 from ultr.methods import load
 from ultr.methods.model_file import load_manifest, weights_digest
@@ -112,7 +113,8 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
         new = _trained(run, day, shares, served, progress=progress)
         spent = monotonic() - started
         export(new.ranker, run.exported(day), overwrite=True)
-        judgement = judge(served, new.ranker, shares.reserved, swaps=log, seed=settings.seed)
+        assumption = Assumption.of_test(found.dimension.scalar, found.stopping.stopping)
+        judgement = judge(served, new.ranker, shares.reserved, swaps=log, assumption=assumption, seed=settings.seed)
         judgement = replace(judgement, troubles=troubles(found))
         decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(judgement)
         before = "" if decision.promote else _kept_for(ledger)

@@ -17,7 +17,7 @@ from ultr.evaluation.relative_gain import relative_gain
 from ultr.methods.ranker import Ranker
 from ultr.metrics import Interval
 from ultr.metrics.exposure import ExposureShift
-from ultr.pages import Verdict
+from ultr.pages import Verdict, sentences
 
 SERVED, NEW = "served", "new"
 """Names of the two rankers in a comparison."""
@@ -80,11 +80,20 @@ class _Recoded:
         return self.ranker.score(recode(features, names, self.categories, known, what="the log"), offsets)
 
 
-def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, seed: int = 0) -> Judgement:
+def judge(
+    served: Ranker,
+    new: Ranker,
+    reserved: ClickLog,
+    *,
+    swaps: ClickLog,
+    assumption: Assumption = NOT_TESTED,
+    seed: int = 0,
+) -> Judgement:
     """Measure a new ranker beside the one that is served.
 
     `reserved` holds the clicks on queries that are kept from training, `swaps` is the log that it is a part of, whose
-    swaps tell the position bias. A ranker by value is measured by that value, others by clicks.
+    swaps tell the position bias, and `assumption` what the doctor found in it. A ranker by value is measured by that
+    value, others by clicks.
     """
     value = new.options.get("value")
     before, after = (_Recoded(each, reserved.categories) for each in (served, new))
@@ -97,7 +106,7 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
             reserved,
             swaps=swaps,
             names=(SERVED, NEW),
-            assumption=NOT_TESTED,
+            assumption=assumption,
             unseen=unseen,
             value=value,
             level=LEVEL,
@@ -110,7 +119,8 @@ def judge(served: Ranker, new: Ranker, reserved: ClickLog, *, swaps: ClickLog, s
         gain = relative_gain(found.value.difference, unseen.log, value)
     # The log of the comparison is the reserved part of the run's.
     part = unseen.name.replace("of the log", "that are reserved")
-    return Judgement(gain, why, shift, compared_on=part, remarks=tuple(unseen.remarks), counted=found.counted)
+    remarks = tuple(filter(None, [*unseen.remarks, sentences([assumption.stopped])]))
+    return Judgement(gain, why, shift, compared_on=part, remarks=remarks, counted=found.counted)
 
 
 def troubles(diagnosis: Diagnosis) -> dict[str, str]:
