@@ -1,7 +1,7 @@
 """The service under load: requests a second, latency and memory, with attackers beside it.
 
     python -m benchmarks.serving model.onnx --seconds 60
-    python -m benchmarks.serving --features 136            # a ranker of 512-256-128 with random weights
+    python -m benchmarks.serving --features 46 136         # rankers of 512-256-128 with random weights
 
 Starts `ultr serve`, and a client in a process of its own that keeps some connections busy, 100 candidates a request.
 Beside it, slow clients open connections and send a byte of a body now and then, and others send bodies without end.
@@ -269,7 +269,7 @@ def _unit(name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, nargs="?", help="a file of ultr export; by default one with random weights")
-    parser.add_argument("--features", type=int, default=46, help="of the ranker with random weights")
+    parser.add_argument("--features", type=int, nargs="+", default=[46], help="of rankers with random weights")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--warm-up", type=float, default=3)
     parser.add_argument("--connections", type=int, default=4)
@@ -281,18 +281,31 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the numbers")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        names = [f"feature_{number}" for number in range(arguments.features)]
-        model = arguments.model or write_ranker(Path(folder) / "model.onnx", names, hidden=HIDDEN)
-        result = asdict(measure(model, arguments))
-    for name, value in result.items():
-        print(f"{name.replace('_', ' '):>26}  {value:,}")
+        models = [arguments.model] if arguments.model else [_ranker(Path(folder), size) for size in arguments.features]
+        results = [asdict(measure(model, arguments)) for model in models]
+    print("| |" + "".join(f" {result['features']} features |" for result in results))
+    print("|---" * (1 + len(results)) + "|")
+    for name in list(results[0])[1:]:
+        print(f"| {_words(name)} |" + "".join(f" {result[name]:,} |" for result in results))
     write(
         [
-            Measurement(name.replace("_", " "), value, _unit(name), headline=name in HEADLINES)
+            Measurement(
+                f"{result['features']} features, {_words(name)}", value, _unit(name), headline=name in HEADLINES
+            )
+            for result in results
             for name, value in result.items()
         ],
         arguments.json,
     )
+
+
+def _ranker(folder: Path, size: int) -> Path:
+    names = [f"feature_{number}" for number in range(size)]
+    return write_ranker(folder / f"model-{size}.onnx", names, hidden=HIDDEN)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 if __name__ == "__main__":
