@@ -362,7 +362,12 @@ def test_a_comparison_as_numbers() -> None:
         "propensities": [1.0, 0.5],
         "placements_by_exploration": 0,
         "value_by_placement": None,
-        "one_number_for_each_position": {"rejected": None, "p_value": None, "sentence": "Not tested."},
+        "one_number_for_each_position": {
+            "rejected": None,
+            "p_value": None,
+            "sentence": "Not tested.",
+            "stopping": 0.0,
+        },
         "values": {
             "new": {
                 "mean": 1.0,
