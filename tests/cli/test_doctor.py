@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 from tests.cli.console import ultr
@@ -10,6 +11,7 @@ from tests.diagnosis.logs import thorough
 from tests.diagnosis.test_plan import log_of
 from tests.preparation.test_log import GOOD, frame
 
+from ultr.data.click_log import ClickLog
 from ultr.data.exploration_plan import ExplorationPlan
 
 
@@ -30,6 +32,22 @@ def test_a_log_is_examined_in_words_tables_and_a_page(log: Path, tmp_path: Path)
     again = json.loads(ultr("doctor", log, "--samples", 5, "--json").stdout)
     assert again["log"] == str(log)
     assert len(again["findings"]) == 9
+
+
+def test_a_log_of_one_position_is_examined_with_its_tables(tmp_path: Path) -> None:
+    """No curve of position bias can be drawn for it."""
+    count = 40
+    alone = ClickLog.of(
+        features=np.arange(count, dtype=np.float32)[:, None],
+        documents=np.arange(count),
+        offsets=np.arange(count + 1),
+        impressions=np.full(count, 20),
+        clicks=np.arange(count) % 10,
+        queries=np.arange(count),
+    )
+    alone.save(tmp_path / "log")
+    text = ultr("doctor", tmp_path / "log", "--samples", 5, "--full", columns=400).stdout
+    assert "No estimator can tell: all documents were shown at one position." in text
 
 
 def test_a_plan_is_written_and_said_in_words(tmp_path: Path) -> None:

@@ -334,3 +334,10 @@ def test_the_last_position_that_can_be_told_is_quoted_if_few_clicks_are_below(be
     assert found.told is (quoted == "2")
     assert ("Of positions below it, with 20% of the clicks, swaps say next to nothing." in finding.answer) is found.told
     assert ("So wide an interval" in finding.answer) is not found.told
+
+
+def test_where_no_curve_could_be_estimated_there_is_no_table() -> None:
+    why = "all documents were shown at one position; log some at others"
+    section = bias(*(Curve(name, UNKNOWN, UNKNOWN, UNKNOWN, 1.0, why) for name in CURVE_ESTIMATORS)).section()
+    assert section.tables == ()
+    assert section.drawings() == {}

@@ -98,7 +98,7 @@ class PositionBias:
             sentences(answer),
             verdict,
             advice,
-            tables=(self._table(),),
+            tables=(self._table(),) if drawn else (),
             figures={
                 "bias of each position over the first": partial(
                     figures.curves, drawn, self.positions, _COLOURS, xlabel="position", ylabel="bias over the first"
