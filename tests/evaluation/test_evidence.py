@@ -14,7 +14,7 @@ from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.evaluation import Candidates, Evidence, Valuation
 from ultr.evaluation.evidence import _ascending, check_codes
-from ultr.evaluation.placement import AsShown, Ranking, placement_of
+from ultr.evaluation.placement import Placement, placement_of, ranks_of
 
 
 def log_of_four_queries() -> ClickLog:
@@ -205,9 +205,9 @@ def test_ranks_are_counted_within_each_query(span: int, monkeypatch: pytest.Monk
     """The last of a query may have the score of the first of the next one and not tie with it."""
     monkeypatch.setattr(ragged, "SPAN", span)
     evidence = Evidence.of(log_of_four_queries())
-    ranking = Ranking.of(np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]), evidence)
-    assert ranking.first.tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 1]
-    assert ranking.ties.tolist() == [1, 2, 2, 2, 2, 1, 2, 1, 2]
+    first, ties = ranks_of(np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]), evidence)
+    assert first.tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 1]
+    assert ties.tolist() == [1, 2, 2, 2, 2, 1, 2, 1, 2]
 
 
 @pytest.mark.parametrize("scores", [np.ones(8), np.where(np.arange(9) == 4, np.nan, 1.0)])
@@ -228,10 +228,11 @@ def test_lists_as_shown_weigh_what_their_positions_do(by_rank: list[float]) -> N
         sum(times * weights.get(p, 0.0) for (q, d, p), times in shown.items() if (q, d) == (query, document)) / often
         for query, document, often in zip(numbers, part.documents, part.impressions, strict=True)
     ]
-    assert AsShown().weights(part)(np.array(by_rank)).tolist() == pytest.approx(expected)
+    assert Placement.as_shown(evidence).weights(part)(np.array(by_rank)).tolist() == pytest.approx(expected)
 
 
 def test_nothing_that_was_clicked_has_no_weights() -> None:
     log = log_of_four_queries()
-    (part,) = Evidence.of(replace(log, clicks=np.zeros_like(log.clicks))).parts(clicked=True)
-    assert AsShown().weights(part)(np.array([1.0, 0.5])).tolist() == []
+    evidence = Evidence.of(replace(log, clicks=np.zeros_like(log.clicks)))
+    (part,) = evidence.parts(clicked=True)
+    assert Placement.as_shown(evidence).weights(part)(np.array([1.0, 0.5])).tolist() == []

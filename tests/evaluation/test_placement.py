@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +13,12 @@ import pytest
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
-from ultr.evaluation import Candidates, Evidence, compare, counterfactual_value
+from ultr.evaluation import Assumption, Candidates, Evidence, UnseenPart, compare, counterfactual_value
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.evaluation.counterfactual import Valuation
-from ultr.evaluation.placement import Ranking, Reordered, placement_of
+from ultr.evaluation.placement import Placement, placement_of
 from ultr.evaluation.raw_clicks import beside_raw_clicks
+from ultr.metrics import Interval
 
 DOCUMENTS = 12
 
@@ -69,7 +72,6 @@ def test_each_page_keeps_its_documents_and_its_places(span: int, grades: int, mo
     monkeypatch.setattr(ragged, "SPAN", span)
     evidence = Evidence.of(log)
     placed = placement_of(scores[evidence.documents], evidence)
-    assert isinstance(placed, Reordered)
     for clicked in (False, True):
         for part in evidence.parts(clicked=clicked):
             numbers = evidence.query_numbers[part.queries][part.of_query]
@@ -82,7 +84,8 @@ def test_each_page_keeps_its_documents_and_its_places(span: int, grades: int, mo
 def test_candidates_of_ones_own_are_ranked_among_all_of_a_query() -> None:
     log = pages(0)
     evidence = Evidence.of(log, Candidates.shown(log))
-    assert isinstance(placement_of(np.arange(len(evidence.documents)) * 1.0, evidence), Ranking)
+    scores = np.arange(len(evidence.documents)) * 1.0
+    assert placement_of(scores, evidence).same_as(Placement.ranked(scores, evidence))
 
 
 class Linear:
@@ -228,3 +231,25 @@ def test_documents_of_one_half_of_the_pages_alone_have_no_part_in_what_the_other
     ours, raw = beside_raw_clicks(np.arange(6.0), evidence, log, None, None, seed=0)
     for placement, part in (*ours, *raw):
         assert np.isfinite(Valuation(np.array([1.0, 0.5])).of(placement, part).totals).all()
+
+
+def test_orders_that_differ_below_the_ends_of_all_pages_are_not_alike() -> None:
+    """Pages show one document, so that second and third places bring nothing; the orders are two all the same."""
+    log = ClickLog.of(
+        features=np.arange(6.0)[:, None],
+        documents=np.arange(6),
+        offsets=np.arange(7),
+        clicks=[4, 3, 2, 1, 2, 3],
+        impressions=[10] * 6,
+        queries=["a", "a", "a", "b", "b", "b"],
+    )
+    known: dict[str, Any] = {"propensities": [1.0], "assumption": Assumption(None, None, "Not tested.")}
+    known |= {"candidates": Candidates.shown(log), "names": ("first", "turned"), "unseen": UnseenPart(log, "the log")}
+    orders: dict[str, Any] = {
+        "first": SimpleNamespace(score=lambda features, offsets: -features[:, 0]),
+        "turned": SimpleNamespace(score=lambda features, offsets: np.choose(features[:, 0].astype(int) % 3, [2, 0, 1])),
+    }
+    found = compare(*orders.values(), log, **known)
+    assert found.value.verdict == "cannot tell"
+    assert found.value.difference == Interval(0.0, 0.0, 0.0)
+    assert compare(orders["first"], orders["first"], log, **known).value.verdict == "they rank alike"

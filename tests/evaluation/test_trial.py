@@ -9,7 +9,7 @@ from tests.evaluation.test_comparison import GRADES, GUESSES, THETA, UNTESTED, j
 from ultr.bias import ResampledPropensities
 from ultr.errors import OptionError
 from ultr.evaluation import Evidence, Valuation, compare
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import Placement
 from ultr.evaluation.trial import Certainty, Trial, Valued
 from ultr.metrics import Interval
 
@@ -61,7 +61,7 @@ def test_a_reason_says_what_would_narrow_an_interval() -> None:
     wild = np.random.default_rng(0).normal(size=known.draws.shape)
     scores = {"A": log.features[:, 1], "B": log.features[:, 1] + 0.3 * log.features[:, 2]}
     rankings: dict[str, Valued] = {
-        name: [(Ranking.of(each[evidence.documents], evidence), evidence)] for name, each in scores.items()
+        name: [(Placement.ranked(each[evidence.documents], evidence), evidence)] for name, each in scores.items()
     }
     for spread, narrows in ((0.0, "chance among 60 queries"), (2.0, "doubt about the propensities")):
         unsure = replace(known, draws=known.draws * np.exp(spread * wild))

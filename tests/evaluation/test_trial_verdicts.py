@@ -13,7 +13,7 @@ from ultr.bias import ResampledPropensities
 from ultr.data.click_log import ClickLog
 from ultr.evaluation import CounterfactualValue, Evidence, Valuation
 from ultr.evaluation.halves import Half, Halves
-from ultr.evaluation.placement import Ranking
+from ultr.evaluation.placement import Placement
 from ultr.evaluation.trial import Answer, Certainty, Trial, Valued
 from ultr.metrics import Interval, bootstrap_ratio
 from ultr.metrics.query_bootstrap import percentiles
@@ -39,8 +39,8 @@ def _rankings(log: ClickLog) -> dict[str, Valued]:
     evidence = Evidence.of(log)
     scores = log.features[evidence.documents, 0]
     return {
-        "turned": [(Ranking.of(scores, evidence), evidence)],
-        "kept": [(Ranking.of(-scores, evidence), evidence)],
+        "turned": [(Placement.ranked(scores, evidence), evidence)],
+        "kept": [(Placement.ranked(-scores, evidence), evidence)],
     }
 
 
@@ -62,8 +62,9 @@ def _resampled(estimate: list[float], draws: Doubles, *, kept: int | None = None
 
 def _answer(known: Any, halves: Halves | None = None, judge: Certainty | None = None, **options: Any) -> Answer:
     log = _log()
-    theta = known.estimate if isinstance(known, ResampledPropensities) else known
-    trial = Trial(log, Valuation(theta, **options), known, halves, judge or Certainty())
+    resampled = known if isinstance(known, ResampledPropensities) else None
+    theta = known if resampled is None else resampled.estimate
+    trial = Trial(log, Valuation(theta, **options), resampled, halves, judge or Certainty())
     return trial.answer(_rankings(log), "turned", "kept")
 
 
@@ -117,12 +118,12 @@ def test_an_answer_needs_so_much_support(queries: int, evidence: dict[str, float
     log = _log(queries)
     valuation: Any = Fixed(new=_value(3.0, queries, **evidence), old=_value(2.0, queries))
     rankings: Any = {"new": [("new", Evidence.of(log))], "old": [("old", Evidence.of(log))]}
-    answer = Trial(log, valuation, np.ones(1)).answer(rankings, "new", "old")
+    answer = Trial(log, valuation).answer(rankings, "new", "old")
     assert answer.reason == reason
     assert answer.verdict == ("new is better" if reason == ENOUGH else "cannot tell")
     assert answer.difference == Interval(1.0, 1.0, 1.0)
     assert answer.supported is (reason == ENOUGH)
-    turned = Trial(log, valuation, np.ones(1)).answer(rankings, "old", "new")
+    turned = Trial(log, valuation).answer(rankings, "old", "new")
     assert turned.winner == ("new" if reason == ENOUGH else None)
 
 
@@ -136,7 +137,7 @@ def test_support_is_counted_over_both_halves_of_the_pages() -> None:
             "new": [("new", Evidence.of(log)), (second, Evidence.of(log))],
             "old": [("old", Evidence.of(log)), ("old", Evidence.of(log))],
         }
-        answer = Trial(log, valuation, np.ones(1)).answer(rankings, "new", "old")
+        answer = Trial(log, valuation).answer(rankings, "new", "old")
         assert (answer.winner == "new") is supported
 
 
@@ -145,7 +146,7 @@ def test_clipping_is_no_weakness_where_a_model_stands_in_for_what_is_clipped() -
     valuation: Any = Fixed(new=_value(3.0, clipped=0.9), old=_value(2.0, clipped=0.9))
     valuation.relevance = np.ones(60)
     rankings: Any = {"new": [("new", Evidence.of(log))], "old": [("old", Evidence.of(log))]}
-    assert Trial(log, valuation, np.ones(1)).answer(rankings, "new", "old").winner == "new"
+    assert Trial(log, valuation).answer(rankings, "new", "old").winner == "new"
 
 
 @pytest.mark.parametrize(("kept", "weak"), [(96, False), (94, True)])
@@ -279,7 +280,7 @@ def test_the_rates_of_halves_must_be_four_standard_errors_apart(errors: float, c
         replace(halves.high, rates=upper, draws=upper * wild), replace(halves.low, rates=lower, draws=lower * wild**0)
     )
     assert halves.separation(clicks) == pytest.approx(errors)
-    trial = Trial(_log(), Valuation([1.0, 0.5]), np.array([1.0, 0.5]), halves)
+    trial = Trial(_log(), Valuation([1.0, 0.5]), halves=halves)
     rankings = _rankings(_log())
     assert (trial._by_lines(rankings["turned"], rankings["kept"]) is not None) is clear
     other = replace(trial, valuation=Valuation([1.0, 0.5], "self-normalised"))
@@ -315,7 +316,7 @@ def test_the_hint_follows_the_share_of_the_variance_that_queries_make(spread: fl
 
 def test_given_propensities_get_no_hint_on_swaps() -> None:
     log = replace(_log(), clicks=np.random.default_rng(0).binomial(SHOWN, np.tile([0.4, 0.2], QUERIES)))
-    answer = Trial(log, Valuation([1.0, 0.5]), np.array([1.0, 0.5])).answer(_rankings(log), "turned", "kept")
+    answer = Trial(log, Valuation([1.0, 0.5])).answer(_rankings(log), "turned", "kept")
     assert answer.reason.endswith("which holds 0")
 
 

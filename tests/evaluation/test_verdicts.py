@@ -15,7 +15,7 @@ from ultr.data.click_log import ClickLog
 from ultr.evaluation import Assumption, Comparison, CounterfactualValue, Evidence, UnseenPart, Valuation, gap_closed
 from ultr.evaluation.comparison import QUESTIONS, signed_texts
 from ultr.evaluation.halves import Half, Halves, _positive, _some_queries
-from ultr.evaluation.placement import AsShown, Ranking
+from ultr.evaluation.placement import Placement, ranks_of
 from ultr.evaluation.trial import CANNOT_TELL, Answer
 from ultr.evaluation.unseen_part import _none, _were
 from ultr.metrics import Interval
@@ -93,27 +93,27 @@ def _evidence() -> Evidence:
 )
 def test_tied_documents_share_their_ranks(scores: list[float], first: list[int], ties: list[int]) -> None:
     evidence = _evidence()
-    ranking = Ranking.of(np.array(scores), evidence)
-    assert (ranking.first.tolist(), ranking.ties.tolist()) == (first, ties)
+    assert [each.tolist() for each in ranks_of(np.array(scores), evidence)] == [first, ties]
     (part,) = evidence.parts()
     by_rank = np.array([1.0, 0.5])
     whole = np.append(by_rank, 0.0)
     expected = [whole[start : start + count].mean() for start, count in zip(first, ties, strict=True)]
-    assert ranking.weights(part)(by_rank).tolist() == pytest.approx(expected)
+    assert Placement.ranked(np.array(scores), evidence).weights(part)(by_rank).tolist() == pytest.approx(expected)
 
 
 def test_ranks_do_not_run_on_from_one_query_to_the_next() -> None:
     log = ClickLog.of(
         features=np.zeros((4, 1)), documents=[0, 1, 2, 3], offsets=[0, 2, 4], clicks=[1, 0, 0, 1], queries=["a", "b"]
     )
-    ranking = Ranking.of(np.array([1.0, 2.0, 2.0, 1.0]), Evidence.of(log))
-    assert (ranking.first.tolist(), ranking.ties.tolist()) == ([1, 0, 0, 1], [1, 1, 1, 1])
+    first, ties = ranks_of(np.array([1.0, 2.0, 2.0, 1.0]), Evidence.of(log))
+    assert (first.tolist(), ties.tolist()) == ([1, 0, 0, 1], [1, 1, 1, 1])
 
 
 def test_positions_beyond_the_ranks_that_count_weigh_nothing() -> None:
-    (part,) = _evidence().parts()
-    assert AsShown().weights(part)(np.array([1.0, 0.5])).tolist() == [1.0, 0.5, 0.0]
-    assert AsShown().weights(part)(np.array([1.0, 0.5, 0.25, 0.1])).tolist() == [1.0, 0.5, 0.25]
+    evidence = _evidence()
+    (part,) = evidence.parts()
+    assert Placement.as_shown(evidence).weights(part)(np.array([1.0, 0.5])).tolist() == [1.0, 0.5, 0.0]
+    assert Placement.as_shown(evidence).weights(part)(np.array([1.0, 0.5, 0.25, 0.1])).tolist() == [1.0, 0.5, 0.25]
 
 
 def test_what_is_clipped_is_missing_from_the_value() -> None:

@@ -26,9 +26,9 @@ from ultr.evaluation.evidence import Candidates, Evidence, check_codes
 from ultr.evaluation.halves import Halves
 from ultr.evaluation.held_out import QueryLikelihoods
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import AsShown, placement_of, scores_of
+from ultr.evaluation.placement import Placement, placement_of, ranks_of, scores_of
 from ultr.evaluation.raw_clicks import beside_raw_clicks
-from ultr.evaluation.trial import ALIKE, CANNOT_TELL, Answer, Certainty, Known, Trial, Valued
+from ultr.evaluation.trial import ALIKE, CANNOT_TELL, Answer, Certainty, Trial, Valued
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
 from ultr.evaluation.worth import Worth, check_signals
 from ultr.methods.value_option import as_sum, check_weights
@@ -350,24 +350,23 @@ def compare(
     orders = {name: placement_of(each, evidence) for name, each in scores.items()}
     first, second = names
     same = orders[first].same_as(orders[second])
+    if candidates is not None:
+        # Pages may be too short to show in what two orders differ.
+        same = all(map(np.array_equal, *(ranks_of(scores[name], evidence) for name in names)))
     why = f"{first} and {second} put the documents of all {len(evidence.query_numbers):,} queries in the same order"
     alike = Answer(ALIKE, why, difference=Interval(0.0, 0.0, 0.0)) if same else None
-    known: Known
     try:
-        if propensities is None:
-            known = ResampledPropensities.of_log(swaps, estimator, seed=seed)
-        else:
-            known = np.asarray(propensities, dtype=np.float64)
+        known = None if propensities is not None else ResampledPropensities.of_log(swaps, estimator, seed=seed)
     except DataError as error:
         unknown = Answer(CANNOT_TELL, f"the propensities are not identified: {error}")
         return compared(alike or unknown, unknown, unknown, values={}, propensities=None)
-    theta = known.estimate if isinstance(known, ResampledPropensities) else known
+    theta = np.asarray(propensities, dtype=np.float64) if known is None else known.estimate
     valuation = Valuation(theta, weighting, utility, relevance=relevance)
     halves = Halves.of(rankers.values(), swaps, estimator, seed=seed)
     counted = f"value ({value_of})" if value_of else "clicks"
     trial = Trial(log, valuation, known, halves, judge, seed, counted)
     rankings: dict[str, Valued] = {name: [(order, evidence)] for name, order in orders.items()}
-    rankings[AS_SHOWN] = [(AsShown(), evidence)]
+    rankings[AS_SHOWN] = [(Placement.as_shown(evidence), evidence)]
     by_placement = None
     if log.placements is not None and log.placements.explored.any() and candidates is None:
         amounts = None if value is None else Worth.of_rows(log, value).totals
@@ -386,7 +385,7 @@ def compare(
         against_raw,
         values={name: valuation.of(*placed[0]) for name, placed in rankings.items()},
         propensities=theta,
-        explored=known.explored if isinstance(known, ResampledPropensities) else 0,
+        explored=0 if known is None else known.explored,
         value_by_placement=by_placement,
     )
 

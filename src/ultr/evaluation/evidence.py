@@ -16,7 +16,6 @@ from ultr.data.gathering import computed, gather, new_array, take
 from ultr.data.log_checks import trusted
 from ultr.data.ragged import Span
 from ultr.errors import DataError
-from ultr.evaluation.page_places import PagePlaces
 from ultr.evaluation.worth import Worth
 
 
@@ -205,10 +204,22 @@ class Evidence:
                 worth=None if worth is None else worth.some(np.flatnonzero(kept)),
             )
 
+    @property
+    def longest(self) -> int:
+        """The number of documents of the longest page."""
+        return int(self.log.lengths.max(initial=1))
+
     @cached_property
-    def places(self) -> PagePlaces:
-        """The places that the pages of each query had."""
-        return PagePlaces.of_log(self.log)
+    def places(self) -> Cells:
+        """How often the first document of a query's pages stood at each position, the second, and so on.
+
+        Pages differ in length and in gaps. `ids` are query * longest + rank, from 0.
+        """
+        log, longest, keys = self.log, self.longest, new_array(len(self.log.documents), np.int64)
+        for span in ragged.spans(log.offsets):
+            rank = ragged.ranks(ragged.from_lengths(span.lengths))
+            keys[span.rows] = span.spread(log.queries) * longest + rank
+        return log.cells(documents=keys)
 
     def numbers(self, span: Span) -> Integers:
         """[rows], the candidates that the shown documents of a span of the pages are."""

@@ -24,7 +24,7 @@ from ultr.data.log_checks import trusted
 from ultr.errors import DataError
 from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import Ranking, scores_of
+from ultr.evaluation.placement import ranks_of, scores_of
 from ultr.seeding import generator
 
 MOST_FAILED = 0.05
@@ -127,9 +127,9 @@ def ranked_halves(rankers: Iterable[RankerLike], log: ClickLog) -> tuple[Mask, M
     rows, cells = len(log.features), evidence.cells
     ranks = np.zeros(rows)
     for ranker in rankers:
-        ranking = Ranking.of(scores_of(ranker, evidence), evidence)
+        first, ties = ranks_of(scores_of(ranker, evidence), evidence)
         # Candidates that tie share the middle of their ranks.
-        ranks += np.bincount(evidence.documents, ranking.first + (ranking.ties - 1) / 2, minlength=rows)
+        ranks += np.bincount(evidence.documents, first + (ties - 1) / 2, minlength=rows)
     ranks /= np.maximum(np.bincount(evidence.documents, minlength=rows), 1)
     of_cell = evidence.documents[cells.documents]
     clicks, shown, places = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,68 +29,9 @@ def scores_of(ranker: RankerLike, evidence: Evidence) -> Doubles:
     return scores
 
 
-class Placement(Protocol):
-    """The places of candidates."""
-
-    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """A function that takes the weight of each rank and gives each candidate its mean weight.
-
-        The mean is over the impressions of the query: a rank weighs nothing where the page did not go so far.
-        """
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class Ranking:
-    """Candidates in the order of their scores, at the places that the query's pages had; ties share theirs."""
-
-    first: Integers
-    """[candidates], the first rank that a candidate shares, from 0."""
-    ties: Integers
-    """[candidates], how many share it, itself included."""
-    evidence: Evidence
-    """The evidence that they are candidates of, which knows the places of pages."""
-
-    @classmethod
-    def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Ranking:
-        """The ranking of the evidence's candidates by these scores."""
-        first, ties = (new_array(len(scores), np.int64) for _ in range(2))
-        for span in ragged.spans(evidence.offsets):
-            order, starts, together = in_order(scores[span.rows], span.lengths)
-            first[span.rows.start + order] = starts - np.repeat(np.cumsum(span.lengths) - span.lengths, span.lengths)
-            ties[span.rows.start + order] = together
-        return cls(first, ties, evidence)
-
-    def same_as(self, other: Ordered) -> bool:
-        """True if both put every candidate at the same rank."""
-        return isinstance(other, Ranking) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("first", "ties")
-        )
-
-    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """The weight of the places of each candidate's rank; tied ones get the mean of theirs."""
-        first, ties, query = self.first[part.candidates], self.ties[part.candidates], part.of_query
-        places = self.evidence.places
-
-        def mean(by_rank: Doubles) -> Doubles:
-            last, missing = places.longest, max(places.cells.count - len(by_rank), 0)
-            # The sum over ranks first to first + ties, of which those beyond the last that counts weigh nothing.
-            sums = np.zeros((part.queries.stop - part.queries.start, last + 1))
-            np.cumsum(places.mean(np.pad(by_rank, (0, missing)), part.queries), axis=1, out=sums[:, 1:])
-            begin, end = np.minimum(first, last), np.minimum(first + ties, last)
-            weights: Doubles = (sums[query, end] - sums[query, begin]) / ties
-            return weights
-
-        return mean
-
-
-@dataclass(frozen=True, eq=False)
-class Reordered:
-    """The documents of each page in the order of their scores, at the places that the page had.
-
-    No document comes onto a page that did not show it: it may have been out of stock there, or filtered out, or have
-    had other features. Those that tie share their places.
-    """
+class Placement:
+    """Candidates at places of pages, each in some impressions."""
 
     candidates: Integers
     """[cells], never falling."""
@@ -101,8 +41,40 @@ class Reordered:
     """[cells], in how many of its query's impressions."""
 
     @classmethod
-    def of(cls, scores: Floats | Doubles, evidence: Evidence) -> Reordered:
-        """The pages of the evidence with their documents in the order of the candidates' scores."""
+    def as_shown(cls, evidence: Evidence) -> Placement:
+        """The candidates where the log showed them."""
+        return cls(evidence.cells.documents, evidence.cells.positions, evidence.cells.impressions)
+
+    @classmethod
+    def ranked(cls, scores: Floats | Doubles, evidence: Evidence) -> Placement:
+        """The candidates of each query in the order of their scores, each where its rank stood on the query's pages.
+
+        A rank beyond the end of a page is nowhere on it. Those that tie share their ranks.
+        """
+        places, longest = evidence.places, evidence.longest
+        place_keys, (first, ties) = take(places.ids, places.documents), ranks_of(scores, evidence)
+
+        def put() -> Iterator[tuple[Integers, Integers, Doubles]]:
+            for span in ragged.spans(evidence.offsets):
+                # Of n that tie, each has each of their n ranks in 1 / n of the impressions.
+                shared = np.clip(longest - first[span.rows], 0, ties[span.rows])
+                each = span.rows.start + np.repeat(np.arange(len(shared)), shared)
+                rank = first[each] + ragged.ranks(ragged.from_lengths(shared))
+                keys = np.repeat(span.spread(evidence.query_numbers), shared) * longest + rank
+                begin, end = np.searchsorted(place_keys, [keys, keys + 1])
+                cells = np.repeat(begin, end - begin) + ragged.ranks(ragged.from_lengths(end - begin))
+                each = np.repeat(each, end - begin)
+                yield each, places.positions[cells], places.impressions[cells] / ties[each]
+
+        return cls(*collect(put(), (np.int64, np.int64, np.float64)))
+
+    @classmethod
+    def reordered(cls, scores: Floats | Doubles, evidence: Evidence) -> Placement:
+        """The documents of each page in the order of the candidates' scores, at the places that the page had.
+
+        No document comes onto a page that did not show it: it may have been out of stock there, or filtered out, or
+        have had other features. Those that tie share their places.
+        """
         pages = evidence.pages
         assert pages is not None, "there must be pages"
 
@@ -121,14 +93,17 @@ class Reordered:
         cells = Cells.of(candidates, positions, times, clicks, count=evidence.positions)
         return cls(take(cells.ids, cells.documents), cells.positions, cells.impressions)
 
-    def same_as(self, other: Ordered) -> bool:
+    def same_as(self, other: Placement) -> bool:
         """True if both put every candidate at the same places equally often."""
-        return isinstance(other, Reordered) and all(
+        return all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("candidates", "positions", "times")
         )
 
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """The mean over its query's impressions of the weight of each candidate's places, 0 on pages without it."""
+        """A function that takes the weight of each rank and gives each candidate its mean weight.
+
+        The mean is over the impressions of the query: a candidate weighs nothing on pages without it.
+        """
         wanted = part.candidates
         ends = np.searchsorted(self.candidates, (wanted[0], wanted[-1] + 1)) if len(wanted) else (0, 0)
         some = slice(*ends)
@@ -144,31 +119,27 @@ class Reordered:
         return mean
 
 
-@dataclass(frozen=True)
-class AsShown:
-    """Candidates where the log showed them."""
-
-    def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
-        """The mean over its query's impressions of the weight of each candidate's position, 0 where not shown."""
-        last = int(part.positions.max(initial=0))
-        return lambda by_rank: part.mean(np.pad(by_rank, (0, last)))
-
-
-Ordered: TypeAlias = Ranking | Reordered
-"""The places that a ranker gives to candidates."""
-
-
-def placement_of(scores: Floats | Doubles, evidence: Evidence) -> Ordered:
+def placement_of(scores: Floats | Doubles, evidence: Evidence) -> Placement:
     """The places that candidates have by these scores: on each page, or among the candidates that were given."""
     missing = any(np.isnan(scores[part]).any() for part in ragged.slices(len(scores)))
     if missing or scores.shape != evidence.documents.shape:
         raise DataError(f"scores must be a number for each of {len(evidence.documents)} candidates")
-    return Ranking.of(scores, evidence) if evidence.pages is None else Reordered.of(scores, evidence)
+    return (Placement.ranked if evidence.pages is None else Placement.reordered)(scores, evidence)
 
 
-def placement_by(ranker: RankerLike, evidence: Evidence) -> Ordered:
+def placement_by(ranker: RankerLike, evidence: Evidence) -> Placement:
     """The places that candidates have by a ranker."""
     return placement_of(scores_of(ranker, evidence), evidence)
+
+
+def ranks_of(scores: Floats | Doubles, evidence: Evidence) -> tuple[Integers, Integers]:
+    """The first rank that each candidate shares by its score, from 0, and how many share it, [candidates] each."""
+    first, ties = (new_array(len(scores), np.int64) for _ in range(2))
+    for span in ragged.spans(evidence.offsets):
+        order, starts, together = in_order(scores[span.rows], span.lengths)
+        first[span.rows.start + order] = starts - np.repeat(np.cumsum(span.lengths) - span.lengths, span.lengths)
+        ties[span.rows.start + order] = together
+    return first, ties
 
 
 def in_order(scores: Floats | Doubles, lengths: Integers) -> tuple[Integers, Integers, Integers]:

@@ -9,7 +9,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.gathering import new_array
 from ultr.evaluation.evidence import Evidence, check_codes
 from ultr.evaluation.judged import RankerLike
-from ultr.evaluation.placement import AsShown, Placement, placement_by
+from ultr.evaluation.placement import Placement, placement_by
 from ultr.metrics.exposure import ExposureShift, exposure_shift
 
 
@@ -22,7 +22,7 @@ def shift_from_log(ranker: RankerLike, log: ClickLog, *, base: RankerLike | None
     """
     check_codes(ranker, log)
     evidence = Evidence.of(log)
-    before: Placement = AsShown() if base is None else placement_by(base, evidence)
+    before = Placement.as_shown(evidence) if base is None else placement_by(base, evidence)
     return exposure_shift(
         exposures(before, evidence),
         exposures(placement_by(ranker, evidence), evidence),

@@ -32,8 +32,6 @@ One log in twenty is beyond chance by chance, and then has a wider interval. One
 
 Valued: TypeAlias = Sequence[tuple[Placement, Evidence]]
 """A ranker's placements, one for each part of a log."""
-Known: TypeAlias = Doubles | ResampledPropensities
-"""Propensities that are taken for known, or those of a log with their resamples."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,8 @@ class Trial:
 
     log: ClickLog
     valuation: Valuation
-    propensities: Known
-    """Those of the valuation, with their resamples where there are some."""
+    resampled: ResampledPropensities | None = None
+    """The propensities of the valuation with their resamples; None where they are taken for known."""
     halves: Halves | None = None
     """The bias of two halves of the documents, for where one number for each position is not enough."""
     judge: Certainty = Certainty()
@@ -105,11 +103,8 @@ class Trial:
         weak = self._weakness({name: rankings[name] for name in (first, second)})
         if weak:
             return Answer(CANNOT_TELL, f"too little support: {weak}", difference=plain, supported=False)
-        what = (
-            f"expected {self.counted} on an impression"
-            if self.valuation.utility == "clicks"
-            else "discounted relevance"
-        )
+        by_clicks = self.valuation.utility == "clicks"
+        what = f"expected {self.counted} on an impression" if by_clicks else "discounted relevance"
         wide, how = self._by_halves(plain, rankings[first], rankings[second])
         hint = ""
         if how and not plain.low <= 0 <= plain.high:
@@ -124,9 +119,9 @@ class Trial:
 
         Where the propensities come with their resamples, each draw of queries is valued by those of that draw.
         """
-        if not isinstance(self.propensities, ResampledPropensities):
+        known = self.resampled
+        if known is None:
             return self._taken_for_known(first, second)
-        known = self.propensities
         draws = self._draws(self._valuations(known), known.counts, known.groups, first, second)
         return self._percentiles(self.valuation, draws, first, second)
 
@@ -235,7 +230,7 @@ class Trial:
     def _hint(self, difference: Interval, first: Valued, second: Valued) -> str:
         """A phrase on what would narrow an interval the most: more swaps or more queries."""
         width = difference.high - difference.low
-        if not isinstance(self.propensities, ResampledPropensities) or not width > 0:
+        if self.resampled is None or not width > 0:
             return ""
         chance = self._taken_for_known(first, second)
         if ((chance.high - chance.low) / width) ** 2 < 0.5:
@@ -247,10 +242,9 @@ class Trial:
         queries = len(self._queries)
         if queries < FEW_QUERIES:
             return f"{queries} queries, fewer than {FEW_QUERIES}"
-        known = self.propensities
-        if isinstance(known, ResampledPropensities) and known.failed > MOST_FAILED:
+        if self.resampled is not None and self.resampled.failed > MOST_FAILED:
             return (
-                f"in {known.failed:.0%} of the resamples of the log swaps do not link all positions, so "
+                f"in {self.resampled.failed:.0%} of the resamples of the log swaps do not link all positions, so "
                 "the propensities hang on a few queries; log more swaps, or give propensities"
             )
         for name, placed in rankings.items():
