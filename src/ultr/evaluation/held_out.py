@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ultr.arrays import Doubles, ratio
+from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -52,17 +52,14 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     log = (unseen_part({"the ranker": ranker}, log).warn() if unseen is None else unseen).log
     if not log.clicks.any():
         raise DataError("the log has no click to predict; evaluate on one that has")
-    shares, probabilities = _predicted(ranker, log)
     shown = log.totals(log.position).impressions[: int(log.position.values.max()) + 1]
     surprise = np.zeros(len(shown))
     in_lists, clicked = 0.0, 0
-    for span in _filled(log):
-        clicks = log.clicks[span.rows]
-        likelihoods = log_likelihoods(probabilities[span.rows], clicks, span.spread(log.impressions))
+    for span, clicks, shares, likelihoods in _predictions(ranker, log):
         surprise -= np.bincount(log.position.values[span.rows], likelihoods, minlength=len(shown))
         if clicks.any():
             with np.errstate(divide="ignore"):
-                in_lists += list_log_likelihood(np.log(shares[span.rows]), clicks) * int(clicks.sum())
+                in_lists += list_log_likelihood(np.log(shares), clicks) * int(clicks.sum())
             clicked += int(clicks.sum())
     mean = surprise.sum() / shown.sum()
     by_position = ratio(surprise, shown, otherwise=np.nan)
@@ -71,15 +68,15 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     )
 
 
-def _predicted(ranker: ClickPredictor, log: ClickLog) -> tuple[Doubles, Doubles]:
-    """Shares and probabilities of clicks, at once if the ranker has a way to do so."""
+def _predictions(ranker: ClickPredictor, log: ClickLog) -> Iterator[tuple[ragged.Span, Integers, Doubles, Doubles]]:
+    """The spans of a log that show a document: clicks, predicted shares, and the likelihood of each click or skip."""
+    # Shares and probabilities at once if the ranker has a way to do so.
     both: Callable[[ClickLog], tuple[Doubles, Doubles]] | None = getattr(ranker, "predict_clicks", None)
-    return (ranker.click_shares(log), ranker.click_probabilities(log)) if both is None else both(log)
-
-
-def _filled(log: ClickLog) -> Iterator[ragged.Span]:
-    """The spans of a log that show a document."""
-    return (span for span in ragged.spans(log.offsets) if span.lengths.any())
+    found = (ranker.click_shares(log), ranker.click_probabilities(log)) if both is None else both(log)
+    for span in ragged.spans(log.offsets):
+        if span.lengths.any():
+            clicks, (shares, probabilities) = log.clicks[span.rows], (each[span.rows] for each in found)
+            yield span, clicks, shares, log_likelihoods(probabilities, clicks, span.spread(log.impressions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +96,11 @@ class QueryLikelihoods:
     def of(cls, ranker: ClickPredictor, log: ClickLog) -> QueryLikelihoods:
         """The likelihoods of a log's clicks, for each query that has a list."""
         queries = query_numbers(log)
-        shares, probabilities = _predicted(ranker, log)
         shown, clicked = log.totals(groups=queries)
         totals, in_lists = np.zeros(len(shown)), np.zeros(len(shown))
-        for span in _filled(log):
-            clicks, of_row = log.clicks[span.rows], span.spread(queries)
-            likelihoods = log_likelihoods(probabilities[span.rows], clicks, span.spread(log.impressions))
-            np.add.at(totals, of_row, likelihoods)
-            np.add.at(in_lists, of_row, list_log_likelihoods(shares[span.rows], clicks))
+        for span, clicks, shares, likelihoods in _predictions(ranker, log):
+            np.add.at(totals, span.spread(queries), likelihoods)
+            np.add.at(in_lists, span.spread(queries), list_log_likelihoods(shares, clicks))
         return cls(totals, shown, in_lists, clicked)
 
     def against(self, other: QueryLikelihoods, *, level: float = 0.95, seed: int = 0) -> Interval:
