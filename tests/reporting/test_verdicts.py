@@ -11,7 +11,7 @@ import pytest
 
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.evaluation import CounterfactualValue
+from ultr.evaluation import Assumption, CounterfactualValue
 from ultr.evaluation.comparison import AS_SHOWN
 from ultr.evaluation.trial import Answer
 from ultr.metrics import ExposureShift, Interval, PairedTest
@@ -70,7 +70,7 @@ def _inputs(
         unseen=SimpleNamespace(log=LOG, name="the whole log", remarks=["Note: one."]),
         values={"new": _value(list(new)), AS_SHOWN: _value([10.0, 20.0, 10.0])},
         names=("old", "new"),
-        assumption=SimpleNamespace(rejected=rejected),
+        assumption=Assumption(rejected, None, "Tested."),
         value_of="",
     )
     given: dict[str, Any] = {
