@@ -62,6 +62,16 @@ def test_measures_leads_and_gaps_of_judged_lists() -> None:
     assert drawing.description.index("new") < drawing.description.index("labels")
 
 
+def test_a_single_query_has_neither_intervals_nor_ends_of_a_lead() -> None:
+    alone = JudgedLists.of(features=np.eye(2), labels=[1, 0], offsets=[0, 2])
+    inputs = _inputs("click", "dla", judged=alone)
+    for name, found in inputs.evaluations.items():
+        inputs.evaluations[name] = Evaluation({measure: values[:1] for measure, values in found.values.items()})
+    means, leads = quality(inputs).tables
+    assert dict(means.rows[0]) == {"model": "raw", "nDCG@5": "0.250", "nDCG@10": "0.500"}
+    assert dict(leads.rows[0]) == {"against": "raw", "difference": "+0.2500", "low": "", "high": "", "p": "1.0000"}
+
+
 def test_models_are_drawn_from_the_worst_to_the_best_and_one_alone_leads_nobody() -> None:
     inputs = _inputs("label", "dla")
     found = quality(inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -45,6 +46,13 @@ OWN = "new has an nDCG@10 of 0.713 on the test part (95 % interval 0.700 to 0.75
 def test_leads_are_beyond_chance_if_their_interval_leaves_zero_out(test: PairedTest, said: str) -> None:
     assert _quality(_inputs({"raw": test})) == f"{OWN}: {said}."
     assert _quality(_inputs({"raw": test, "old": test})) == f"{OWN}: {said}, {said.replace('raw', 'old')}."
+
+
+def test_a_single_query_has_no_interval() -> None:
+    alone = SimpleNamespace(interval=lambda measure: Interval(0.7125, math.nan, math.nan))
+    lead = PairedTest(0.125, math.nan, math.nan, 1.0)
+    said = "new has an nDCG@10 of 0.713 on the test part: 0.125 above raw (within chance)."
+    assert _quality(_inputs({"raw": lead}, evaluations={"new": alone})) == said
 
 
 def test_without_leads_or_labels() -> None:

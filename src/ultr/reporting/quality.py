@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple
 from functools import partial
 
@@ -37,7 +38,7 @@ def _by_labels(inputs: ReportInputs, found: dict[str, Evaluation]) -> Section:
     leads = [
         {
             "against": name,
-            **{name: f"{getattr(test, name):+.4f}" for name in ("difference", "low", "high")},
+            **{name: f"{getattr(test, name):+.4f}".replace("+nan", "") for name in ("difference", "low", "high")},
             "p": f"{test.p_value:.4f}",
         }
         for name, test in inputs.leads.items()
@@ -85,10 +86,11 @@ def _by_clicks(inputs: ReportInputs, unseen: UnseenPart) -> Section:
         fit = click_fit(model.ranker, inputs.log, unseen=unseen)
         queries = QueryLikelihoods.of(model.ranker, unseen.log)
         likelihood = bootstrap_ratio(queries.list_totals, queries.clicks)
+        ends = "" if math.isnan(likelihood.low) else f"\n{likelihood.low:.4f} to {likelihood.high:.4f}"
         rows.append(
             {
                 "model": model.name,
-                "log-likelihood of a click": f"{likelihood.mean:.4f}\n{likelihood.low:.4f} to {likelihood.high:.4f}",
+                "log-likelihood of a click": f"{likelihood.mean:.4f}{ends}",
                 "log-likelihood of a click or skip": f"{fit.log_likelihood:.4f}",
                 "perplexity": f"{fit.perplexity:.4f}",
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from shlex import quote
@@ -85,8 +86,8 @@ def _quality(inputs: ReportInputs) -> str:
         found = inputs.comparison
         return told if found is None else f"{told} By clicks alone, against {found.names[0]}: {found.value.verdict}."
     own = inputs.evaluations[name].interval(MAIN)
-    interval = f"95 % interval {own.low:.3f} to {own.high:.3f}"
-    sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name} ({interval})"
+    ends = "" if math.isnan(own.low) else f" (95 % interval {own.low:.3f} to {own.high:.3f})"
+    sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name}{ends}"
     leads = [
         f"{abs(test.difference):.3f} {'above' if test.difference > 0 else 'below'} {other}"
         f" ({'beyond' if test.low > 0 or test.high < 0 else 'within'} chance)"
