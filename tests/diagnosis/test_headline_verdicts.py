@@ -239,7 +239,7 @@ def test_findings_are_told_of_each_other(rejected: bool | None, scalar: bool) ->
 def test_a_page_is_named_after_the_log_and_can_be_made_again() -> None:
     page = diagnosis().page()
     assert (page.title, page.summary) == ("Examination of my log", diagnosis().headline)
-    assert page.footer.endswith(": ultr doctor 'my log'")
+    assert page.command == "ultr doctor 'my log'"
     assert page.steps == diagnosis().steps
 
 

@@ -102,7 +102,7 @@ def test_pages_have_the_decision_first_and_everything_else_folded(monkeypatch: p
     ]  # fmt: skip
     assert [section.folded for section in page.sections] == [False] * 2 + [True] * 7
     assert (page.title, page.steps) == ("Report on a run", ["a step"])
-    assert page.footer.endswith(": ultr report run")
+    assert page.command == "ultr report run"
     bare = ReportInputs((new, other), chosen="new")
     vars(bare)["comparison"] = None
     both = comparison_report(bare, other, command="ultr report new other")

@@ -25,7 +25,6 @@ from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
 from ultr.pages import Page, Section, Verdict, notebook
 from ultr.preparation.summary import Summary
-from ultr.version import __version__
 
 FORMAT = "ultr diagnosis 1"
 SMALL = "64,32"
@@ -162,7 +161,7 @@ class Diagnosis:
             summary=self.headline,
             steps=self.steps,
             sections=self.findings,
-            footer=f"ultr {__version__}: ultr doctor {quote(self.source)}",
+            command=f"ultr doctor {quote(self.source)}",
         )
 
     def __repr__(self) -> str:

@@ -31,7 +31,8 @@ class Page:
     sections: Sequence[Section]
     steps: Sequence[str] = ()
     """Things to do, in order."""
-    footer: str = ""
+    command: str = ""
+    """The command that writes it."""
 
     def html(self) -> str:
         """The page as one HTML text."""

@@ -17,7 +17,6 @@ from ultr.reporting.orders import orders
 from ultr.reporting.plane import plane
 from ultr.reporting.provenance import differences, provenance, reproduction
 from ultr.reporting.quality import quality
-from ultr.version import __version__
 
 FORMAT = "ultr report 1"
 
@@ -69,8 +68,7 @@ def examination(inputs: ReportInputs) -> Section:
 def _of_sections(title: str, inputs: ReportInputs, command: str, sections: Sequence[Section | None]) -> Page:
     first = [section for section in (decision(inputs), heads(inputs)) if section is not None]
     details = [replace(section, folded=True) for section in sections if section is not None]
-    footer = f"ultr {__version__}: {command}"
-    return Page(title, _summary(inputs), [*first, *details], steps=next_steps(inputs), footer=footer)
+    return Page(title, _summary(inputs), [*first, *details], steps=next_steps(inputs), command=command)
 
 
 def _summary(inputs: ReportInputs) -> str:
