@@ -43,11 +43,11 @@ from ultr import (
     read_layout,
     simulate,
 )
+from ultr.bias.stopping import Stopping
 from ultr.clicks.registry import CLICK_MODELS
 from ultr.data.click_log import ClickLog
 from ultr.datasets.splits import Splits
 from ultr.diagnosis.gain import CLEAR, LITTLE, Gain
-from ultr.diagnosis.stopping_users import StoppingUsers
 from ultr.experiments.stored_tables import StoredTables
 from ultr.experiments.tables import figure, signed
 from ultr.methods.estimator import Estimator
@@ -148,7 +148,8 @@ def methods(relevance: str, seed: int) -> dict[str, Estimator]:
 
 def said(log: ClickLog) -> float:
     """What `ultr doctor` says of a log before training."""
-    correction = Gain.of(log, stopping=StoppingUsers.of(log).known).correction
+    stopping = Stopping.of(log)
+    correction = Gain.of(log, stopping=0.0 if stopping is None else stopping.known).correction
     assert correction is not None
     return correction.new
 

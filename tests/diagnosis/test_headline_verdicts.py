@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ultr.bias.stopping import Stopping
 from ultr.data.click_log import ClickLog
 from ultr.diagnosis import Diagnosis, Verdict
 from ultr.diagnosis.linkage import Linkage
@@ -56,7 +57,7 @@ def diagnosis(
         "click_rates": parts["click rates"],
         "drift": parts["drift"],
         "dimension": part("scalar", rank=rank, suggested=rank + 2, scalar=SimpleNamespace(rejected=rejected)),
-        "stopping": parts["stopping"],
+        "stopping": Stopping(0.0, 0.0, once=False),
         "linkage": part("identifiability", supported=SimpleNamespace(dimension=supported), alike=alike),
         "position_predictability": parts["features and position"],
         "position_bias": part("position bias", told=told),

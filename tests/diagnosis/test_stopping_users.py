@@ -9,7 +9,7 @@ from ultr.clicks.registry import click_model
 from ultr.datasets.letor_like import letor_like
 from ultr.diagnosis import diagnose
 from ultr.diagnosis.gain import Gain
-from ultr.diagnosis.stopping_users import WIDE, StoppingUsers
+from ultr.diagnosis.stopping_users import WIDE, stopping_users
 from ultr.pages import Verdict
 from ultr.simulation.log import simulate
 
@@ -28,12 +28,11 @@ from ultr.simulation.log import simulate
     ],
 )
 def test_the_verdict_is_that_of_the_interval(found: Stopping | None, verdict: Verdict, said: str) -> None:
-    users = StoppingUsers(found)
-    section = users.section()
+    section, known = stopping_users(found), 0.0 if found is None else found.known
     assert section.verdict is verdict
     assert said in section.answer
-    assert bool(section.advice) == (verdict is Verdict.CAREFUL) == bool(users.known)
-    assert section.numbers.get("known", 0.0) == users.known
+    assert bool(section.advice) == (verdict is Verdict.CAREFUL) == bool(known)
+    assert section.numbers.get("known", 0.0) == known
 
 
 def test_the_doctor_finds_users_who_stop_and_the_gain_reckons_with_them() -> None:
@@ -41,6 +40,7 @@ def test_the_doctor_finds_users_who_stop_and_the_gain_reckons_with_them() -> Non
     for clicks, known in (("cascade", 1.0), ("position-based", 0.0)):
         log = simulate(judged, click_model(clicks), impressions=60_000, rankings=2, noise=0.5)
         found = diagnose(log, samples=20, draws=19)
+        assert found.stopping is not None
         assert found.stopping.known == known
         assert found.gain == Gain.of(log, stopping=known)
         plain = Gain.of(log)

@@ -101,9 +101,7 @@ def test_the_subject_is_compared_with_its_rival_and_alone_with_itself(monkeypatc
         vars(inputs)["diagnosis"] = found
         return inputs
 
-    tested = SimpleNamespace(
-        dimension=SimpleNamespace(scalar="the scalar"), stopping=SimpleNamespace(stopping="the users")
-    )
+    tested = SimpleNamespace(dimension=SimpleNamespace(scalar="the scalar"), stopping="the users")
     both = with_diagnosis(ReportInputs((NEW, OLD, RAW), log=LOG, chosen="new"), tested)
     assert both.comparison is not None
     assert both.comparison.names == ("raw", "new")

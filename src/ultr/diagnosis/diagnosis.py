@@ -9,6 +9,7 @@ from typing import Any
 
 from ultr.arrays import Doubles
 from ultr.bias.scalar_test import CLAIMS
+from ultr.bias.stopping import Stopping
 from ultr.data.click_log import ClickLog
 from ultr.data.exploration_plan import ExplorationPlan
 from ultr.diagnosis.bias_dimension import BiasDimension
@@ -20,7 +21,7 @@ from ultr.diagnosis.linkage import Linkage
 from ultr.diagnosis.plan import exploration_plan
 from ultr.diagnosis.position_bias import PositionBias
 from ultr.diagnosis.position_predictability import PositionPredictability
-from ultr.diagnosis.stopping_users import StoppingUsers
+from ultr.diagnosis.stopping_users import stopping_users
 from ultr.diagnosis.volume import Volume
 from ultr.errors import DataError
 from ultr.pages import Page, Section, Verdict, notebook
@@ -41,7 +42,8 @@ class Diagnosis:
     click_rates: ClickRates
     drift: Drift | None
     dimension: BiasDimension
-    stopping: StoppingUsers
+    stopping: Stopping | None
+    """None where the log does not tell."""
     linkage: Linkage
     position_predictability: PositionPredictability
     position_bias: PositionBias
@@ -57,7 +59,7 @@ class Diagnosis:
             self.click_rates.section(),
             no_time() if self.drift is None else self.drift.section(),
             self.dimension.section(self.linkage.supported.dimension, differing=self._differing),
-            self.stopping.section(),
+            stopping_users(self.stopping),
             self.linkage.section(self.dimension.rank),
             self.position_predictability.section(),
             self.position_bias.section(scalar=scalar),
@@ -207,11 +209,11 @@ def diagnose(
         raise DataError("the click log shows no document; there is nothing to examine")
     if not log.clicks.any():
         raise DataError("the click log has no click; there is nothing to examine")
-    stopping = StoppingUsers.of(log, seed=seed)
+    stopping = Stopping.of(log, seed=seed)
     return Diagnosis(
         source=source,
         volume=Volume.of(log, summary),
-        gain=Gain.of(log, stopping=stopping.known, seed=seed),
+        gain=Gain.of(log, stopping=0.0 if stopping is None else stopping.known, seed=seed),
         click_rates=ClickRates.of(log),
         drift=Drift.of(log, seed=seed),
         dimension=BiasDimension.of(log, scores=scores, draws=draws, seed=seed),

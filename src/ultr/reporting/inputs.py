@@ -147,7 +147,7 @@ class ReportInputs:
         if self.log is None or self.unseen is None or self.subject not in self.click_models:
             return None
         found = self.diagnosis
-        tested = None if found is None else Assumption.of_test(found.dimension.scalar, found.stopping.stopping)
+        tested = None if found is None else Assumption.of_test(found.dimension.scalar, found.stopping)
         return compare(
             ranker,
             self.subject.ranker,

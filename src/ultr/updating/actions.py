@@ -113,7 +113,7 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
         new = _trained(run, day, shares, served, progress=progress)
         spent = monotonic() - started
         export(new.ranker, run.exported(day), overwrite=True)
-        assumption = Assumption.of_test(found.dimension.scalar, found.stopping.stopping)
+        assumption = Assumption.of_test(found.dimension.scalar, found.stopping)
         judgement = judge(served, new.ranker, shares.reserved, swaps=log, assumption=assumption, seed=settings.seed)
         judgement = replace(judgement, troubles=troubles(found))
         decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(judgement)
