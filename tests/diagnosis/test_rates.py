@@ -157,7 +157,7 @@ def test_a_table_leaves_out_what_was_not_shown() -> None:
     ends = np.array([0.9, np.nan, 0.0]), np.array([1.0, np.nan, 0.8])
     rates = Rates(np.array([1_000, 0, 1]), np.array([1_000, 0, 0]), *ends)
     table = rates.table("a title", "device", ["desk", "watch", "phone"])
-    assert (table.title, table.folded) == ("a title", False)
+    assert (table.title, table.folded) == ("a title", True)
     columns = ("device", "documents shown", "clicks", "rate", "low", "high")
     assert [tuple(row.values()) for row in table.rows] == [
         ("desk", "1,000", "1,000", "1.0000", "0.9000", "1.0000"),

@@ -136,7 +136,7 @@ class Drift:
                 "shares": {"first": self.first, "last": self.last},
                 "periods": {"from": list(self.period_names), **self.periods.as_json()},
             },
-            tables=(self.periods.table("click rate over time, 95 % intervals", "from", names, folded=True),),
+            tables=(self.periods.table("click rate over time, 95 % intervals", "from", names),),
             figures={
                 "click rate over time": partial(
                     figures.rates_over_time, names, self.periods.band, self.periods.impressions

@@ -68,7 +68,7 @@ class ClickRates:
             advice="" if falls else "Check that the column of the position is the place on the page, from the top.",
             numbers={"factors": {f.name: {"levels": list(f.levels), **f.rates.as_json()} for f in self.factors}},
             tables=tuple(
-                each.rates.table(f"click rate by {each.name}, 95 % intervals", each.name, each.levels, folded=True)
+                each.rates.table(f"click rate by {each.name}, 95 % intervals", each.name, each.levels)
                 for each in self.factors
             ),
             figures={

@@ -105,9 +105,10 @@ class Linkage:
         placed = (
             "" if all(link.documents for link in self.whole.backbone) else ", or that exploration placed by chance,"
         )
+        rests_on = counted(weakest.documents, "document") if weakest.documents else "placements by exploration"
         answer = [
             f"clicked documents that were seen under several values{placed} link all {self._values}; the weakest link "
-            f"that is needed, {self._ends(weakest)}, rests on {_rests_on(weakest)} with {counted(clicks, 'click')}",
+            f"that is needed, {self._ends(weakest)}, rests on {rests_on} with {counted(clicks, 'click')}",
             self._supported(wanted),
             ""
             if self.alike is None
@@ -286,10 +287,6 @@ class Linkage:
 
 def _listed(names: list[str], *, most: int = 3) -> str:
     return "; ".join(names[:most]) + (f"; and {len(names) - most:,} more" if len(names) > most else "")
-
-
-def _rests_on(link: Link) -> str:
-    return counted(link.documents, "document") if link.documents else "placements by exploration"
 
 
 def _limit(dimension: int | None) -> str:

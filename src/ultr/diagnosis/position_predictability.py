@@ -50,12 +50,12 @@ class PositionPredictability:
             f"a linear function of the features{filled} explains {max(share, 0):.0%} of where documents stand on pages "
             f"it has not seen; knowing each document would explain {self.predictability.ceiling:.0%}"
         ]
-        if share < STRONG:
-            return Section(question, sentences(answer), Verdict.GOOD, numbers=vars(self.predictability), name=name)
-        answer.append("a model can then hide position bias in relevance, and still predict every click")
-        advice = (
-            "Take features out that hold the old ranker's score or place, log some random swaps, and do not choose a "
-            "model by click likelihood alone."
-        )
-        verdict = Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
+        verdict, advice = Verdict.GOOD, ""
+        if share >= STRONG:
+            verdict = Verdict.CAREFUL if share < VERY_STRONG else Verdict.BAD
+            answer.append("a model can then hide position bias in relevance, and still predict every click")
+            advice = (
+                "Take features out that hold the old ranker's score or place, log some random swaps, and do not choose "
+                "a model by click likelihood alone."
+            )
         return Section(question, sentences(answer), verdict, advice, numbers=vars(self.predictability), name=name)

@@ -11,7 +11,6 @@ from ultr.arrays import Doubles, Integers, ratio
 from ultr.data import ragged
 from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
-from ultr.data.totals import Totals
 from ultr.metrics.query_bootstrap import units_of
 from ultr.pages import Table
 
@@ -35,21 +34,21 @@ class Rates:
     @property
     def values(self) -> Doubles:
         """[cells]; NaN where nothing was shown."""
-        return Totals(self.impressions.astype(np.float64), self.clicks.astype(np.float64)).rates
+        return ratio(self.clicks, self.impressions, otherwise=np.nan)
 
     @property
     def band(self) -> tuple[Doubles, Doubles, Doubles]:
         """The rates with the low and high ends of their intervals."""
         return self.values, self.low, self.high
 
-    def table(self, title: str, column: str, names: Sequence[str], *, folded: bool = False) -> Table:
+    def table(self, title: str, column: str, names: Sequence[str]) -> Table:
         """A row for each cell that was shown, by its name."""
         cells = {
             name: (f"{self.impressions[i]:,}", f"{self.clicks[i]:,}", *(f"{bound[i]:.4f}" for bound in self.band))
             for i, name in enumerate(names)
             if self.impressions[i]
         }
-        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"), folded=folded)
+        return Table.of_cells(title, column, cells, ("documents shown", "clicks", "rate", "low", "high"), folded=True)
 
     def as_json(self) -> dict[str, list[float]]:
         """The numbers of every cell."""
