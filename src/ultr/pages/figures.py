@@ -376,9 +376,8 @@ def bars(values: Mapping[str, float], *, xlabel: str) -> Drawing:
     """One bar for each name."""
     figure, axes = blank(6.4, 0.5 * len(values) + 1, xlabel=xlabel)
     axes.barh(list(values), list(values.values()), color=BLUE, height=0.6)
-    for row, value in enumerate(values.values()):
-        axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
     for row, (name, value) in enumerate(values.items()):
+        axes.annotate(f"{value:.2f}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
         tip(axes, [0, value], [row, row], f"{name}: {value:.2f} {xlabel}")
     axes.invert_yaxis()
     axes.margins(x=0.12)

@@ -40,14 +40,12 @@ def bias(inputs: ReportInputs) -> Section:
     differ = False
     for factor in (each for each in subject.ranker.factors if subject.knows(each)):
         if factor.by_page:
-            charts, names = (
-                ([] if sample is None else [_by_page(subject, sample, factor)]),
-                subject.ranker.factors[0].levels,
-            )
+            along, names = "position", subject.ranker.factors[0].levels
+            charts = [] if sample is None else [_by_page(subject, sample, factor)]
         else:
-            charts, names = _by_level(inputs, sample, factor), factor.levels
+            along, names = factor.name, factor.levels
+            charts = _by_level(inputs, sample, factor)
         differ = differ or any(chart.shades is GROUPS for chart in charts)
-        along = "position" if factor.by_page else factor.name
         for chart in charts:
             unknown = np.full(len(names), np.nan)
             bands = {curve: (values, unknown, unknown) for curve, values in chart.curves.items()}

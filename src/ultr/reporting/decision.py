@@ -73,10 +73,9 @@ class ExpectedGain:
             return f"Whether {name} would bring more {what} than the order that users see today, this log cannot tell."
         low, high = sorted((abs(self.percent.low), abs(self.percent.high)))
         change = f"{low:.0%} to {high:.0%}" if f"{low:.0%}" != f"{high:.0%}" else f"{low:.1%} to {high:.1%}"
-        if self.verdict is Verdict.GOOD:
-            return f"Expected: {change} more {what} with {name} than with the order that users see today."
         fewer = "less" if self.value_of else "fewer"
-        return f"Expected: {change} {fewer} {what} with {name} than with the order that users see today."
+        more = "more" if self.verdict is Verdict.GOOD else fewer
+        return f"Expected: {change} {more} {what} with {name} than with the order that users see today."
 
     def as_json(self) -> dict[str, Any]:
         """Every number."""
