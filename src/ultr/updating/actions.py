@@ -117,10 +117,12 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
         judgement = judge(served, new.ranker, shares.reserved, swaps=log, assumption=assumption, seed=settings.seed)
         judgement = replace(judgement, troubles=troubles(found))
         decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(judgement)
-        before = "" if decision.promote else _kept_for(ledger)
+        reason = decision.reason
+        if not decision.promote and ledger.kept_in_a_row:
+            reason += f"; {current.model} has now been kept {ledger.kept_in_a_row + 1} times in a row"
         entry = ledger.next_entry(
             decision=PROMOTED if decision.promote else KEPT,
-            reason=decision.reason + before,
+            reason=reason,
             model=day if decision.promote else current.model,
             file_digest=digest_of_file(run.exported(day)) if decision.promote else current.file_digest,
             log=day,
@@ -277,12 +279,6 @@ def _training(new: NewRanker, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "choices": dict(new.ranker.choices),
     }
-
-
-def _kept_for(ledger: Ledger) -> str:
-    """A phrase on how long the model has been kept, if this is not the first day."""
-    days = ledger.kept_in_a_row
-    return f"; {ledger.current.model} has now been kept {days + 1} times in a row" if days else ""
 
 
 def _now() -> str:

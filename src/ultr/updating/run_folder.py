@@ -70,11 +70,6 @@ class RunFolder:
         return options | {name: self.settings.from_folder(self.path, value) for name, value in tables.items()}
 
     @property
-    def first_log(self) -> Path:
-        """The click log that the run began with."""
-        return Path(self.settings.from_folder(self.path, self.settings.log))
-
-    @property
     def served(self) -> Path:
         """The file that is served."""
         return Path(self.settings.from_folder(self.path, self.settings.served))
@@ -87,15 +82,7 @@ class RunFolder:
     def current_log(self, ledger: Ledger) -> Path:
         """The log that the next day is added to."""
         name = ledger.last.log
-        return self.log(name) if name else self.first_log
-
-    def put_in_place(self, entry: LedgerEntry) -> None:
-        """Let the file of a model be served; who reads it sees the old one or the new one whole."""
-        content = self.content(entry)
-        self.served.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(self.served) as draft:
-            draft.write_bytes(content)
-            draft.chmod(0o644)
+        return self.log(name) if name else Path(self.settings.from_folder(self.path, self.settings.log))
 
     def content(self, entry: LedgerEntry) -> bytes:
         """The file of the model that an entry put in place."""
@@ -107,7 +94,8 @@ class RunFolder:
     def settle(self, ledger: Ledger) -> None:
         """Finish what an earlier call was killed at: let the file be served that the ledger names.
 
-        A file that nobody of the run has put there is left alone, and is an `OptionError`.
+        Who reads the file sees the old one or the new one whole. A file that nobody of the run has put there is left
+        alone, and is an `OptionError`.
         """
         now, current = digest_of_file(self.served), ledger.current
         if now == current.file_digest:
@@ -117,7 +105,11 @@ class RunFolder:
                 f"{self.served} is not a file that this run has put there; put {self.exported(current.model)} back, "
                 "or begin a new run with its model (--init --model)"
             )
-        self.put_in_place(current)
+        content = self.content(current)
+        self.served.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(self.served) as draft:
+            draft.write_bytes(content)
+            draft.chmod(0o644)
 
     def clear(self, ledger: Ledger) -> None:
         """Remove models and logs that are not needed any more."""
