@@ -446,14 +446,6 @@ def _collapsed_and_separate() -> tuple[ClickLog, ClickLog]:
     """A log in which every list has four impressions, and the same log with a row for each of them."""
     few = small_log().select(small_log().queries < 20)
     count, clicks = few.lists, few.clicks % 5
-    bought = np.minimum(clicks, 3)
-    few = replace(
-        few,
-        impressions=np.full(count, 4),
-        clicks=clicks,
-        signals=(Signal("purchase", bought),),
-        pair_clicks=_together(clicks, few.offsets),
-    )
     rows = ragged.rows_of(np.repeat(np.arange(count), 4), few.offsets)
     turns = np.repeat(np.tile(np.arange(4), count), few.lengths.repeat(4))
     separate_clicks = (clicks[rows] > turns).astype(np.int64)
@@ -466,14 +458,7 @@ def _collapsed_and_separate() -> tuple[ClickLog, ClickLog]:
         impressions=np.ones(4 * count, dtype=np.int64),
         clicks=separate_clicks,
         queries=few.queries.repeat(4),
-        signals=(Signal("purchase", (bought[rows] > turns).astype(np.int64)),),
-        pair_clicks=_together(separate_clicks, offsets),
+        signals=(Signal("purchase", (np.minimum(clicks, 3)[rows] > turns).astype(np.int64)),),
+        pair_clicks=np.minimum(*(separate_clicks[members] for members in ragged.pair_members(offsets))),
     )
-    assert separate.clicks.sum() == few.clicks.sum()
-    return few, separate
-
-
-def _together(clicks: Integers, offsets: Integers) -> Integers:
-    """Pair clicks of sessions where the document with fewer clicks has its own while the other has one too."""
-    first, second = ragged.pair_members(offsets)
-    return np.minimum(clicks[first], clicks[second])
+    return separate.collapse(), separate
