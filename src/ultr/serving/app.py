@@ -13,10 +13,10 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from ultr.serving.events import parse_events
 from ultr.serving.explaining import PARAMETER, is_wanted
 from ultr.serving.gate import Exchange, Gate
 from ultr.serving.pages import POLICY, page
+from ultr.serving.parsing import parse_events
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import EventsAnswer, ModelAnswer, Overview, RankAnswer, StatusAnswer
 from ultr.serving.service import Service
@@ -77,56 +77,53 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         service.metrics.candidates.inc(ranking.candidates)
         service.metrics.unseen.inc(ranking.unseen)
         service.metrics.outside.inc(ranking.outside)
-        return _json(ranking.content)
+        return Response(ranking.content, media_type="application/json")
 
-    @app.post(
-        "/events", summary="What users did", response_model=EventsAnswer, responses=refusals["/events"], status_code=202
-    )
-    async def events(request: Request) -> Response:
+    @app.post("/events", summary="What users did", responses=refusals["/events"], status_code=202)
+    async def events(request: Request) -> EventsAnswer:
         """Clicks, carts and purchases, for the log that the next model is trained on."""
         async with service.bodies.receive(request) as body:
             found = parse_events(body)
         if service.feedback is None:
             raise Refusal(404, "no_log", "this service keeps no events; start it with --log-to FOLDER")
-        return _json(to_json(service.feedback.take(found)), status=202)
+        return service.feedback.take(found)
 
-    @app.get("/model", summary="What answers", response_model=ModelAnswer, responses=refusals["/model"])
-    async def model() -> Response:
+    @app.get("/model", summary="What answers", responses=refusals["/model"])
+    async def model() -> ModelAnswer:
         """The card of the model, its features in order, its digest, and the limits on requests."""
         loaded = service.slot.current
-        answer = ModelAnswer(
+        return ModelAnswer(
             digest=loaded.scorer.digest,
             loaded=loaded.since.isoformat(timespec="milliseconds"),
             missing=settings.missing,
             limits=asdict(settings.limits),
             card=loaded.scorer.card,
         )
-        return _json(to_json(answer))
 
-    @app.get("/health", summary="Is the process alive?", response_model=StatusAnswer, responses=refusals["/health"])
-    async def health() -> Response:
+    @app.get("/health", summary="Is the process alive?", responses=refusals["/health"])
+    async def health() -> StatusAnswer:
         """For a supervisor that restarts what does not answer."""
-        return _json(to_json(StatusAnswer(status="alive")))
+        return StatusAnswer(status="alive")
 
-    @app.get("/ready", summary="May requests be sent?", response_model=StatusAnswer, responses=refusals["/ready"])
-    async def ready() -> Response:
+    @app.get("/ready", summary="May requests be sent?", responses=refusals["/ready"])
+    async def ready() -> StatusAnswer:
         """For a balancer: no while the service is shutting down, or no thread of it is free for long."""
         if service.closing:
             raise Refusal(503, "closing", "the service is shutting down; ask another one", headers={"Retry-After": "5"})
         if service.stuck >= settings.cores:
             error = "every thread works on a request that was given up; ask another service, and restart this one"
             raise Refusal(503, "stuck", error, headers={"Retry-After": "5"})
-        return _json(to_json(StatusAnswer(status="ready")))
+        return StatusAnswer(status="ready")
 
     @app.get("/metrics", summary="Counters", response_class=PlainTextResponse, responses=refusals["/metrics"])
     async def metrics() -> Response:
         """For Prometheus."""
         return PlainTextResponse(service.metrics.text())
 
-    @app.get("/status", summary="What it does now", response_model=Overview, responses=refusals["/status"])
-    async def status() -> Response:
+    @app.get("/status", summary="What it does now", responses=refusals["/status"])
+    async def status() -> Overview:
         """The models, what the service was told to do, and the counters of `/metrics`; the page at `/` shows it."""
-        return _json(to_json(overview(service)))
+        return overview(service)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
@@ -135,7 +132,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             # It takes long enough to make that it is kept until the model changes.
             made.clear()
             made[scorer.digest] = to_json(specification(app, scorer, settings))
-        return _json(made[scorer.digest])
+        return Response(made[scorer.digest], media_type="application/json")
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
@@ -144,10 +141,6 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/", include_in_schema=False)
     async def start() -> Response:
         return HTMLResponse(pages["overview"], headers={"Content-Security-Policy": POLICY})
-
-
-def _json(content: bytes, *, status: int = 200) -> Response:
-    return Response(content, status, media_type="application/json")
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -166,4 +159,4 @@ async def _refuse(request: Request, error: Exception) -> Response:
             refusal = Refusal(500, "error", "the service failed on this request; its log says where")
     exchange: Exchange = request.scope["exchange"]
     exchange.reason = refusal.reason
-    return Response(refusal.content(), refusal.status, refusal.headers, media_type="application/json")
+    return Response(refusal.content(), refusal.status, refusal.all_headers())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -58,7 +58,8 @@ class Feedback:
         """
         size = min(self.shown if query.shown is None else query.shown, len(order))
         names = [query.candidates[index].id for index in order[:size]]
-        if missing := _missing(query, names):
+        missing = "no_user_query" if query.user_query is None else "no_ids" if None in names else None
+        if missing is not None:
             self._metrics.shown.labels(missing).inc()
             self._say(missing)
             return None, order
@@ -134,10 +135,3 @@ class Feedback:
         if reason not in self._said:
             self._said.add(reason)
             logs.write("not logged", level=logging.WARNING, reason=reason)
-
-
-def _missing(query: Query, names: Sequence[object]) -> str | None:
-    """The reason why a query cannot be learned from, one of those that the metrics know."""
-    if query.user_query is None:
-        return "no_user_query"
-    return "no_ids" if None in names else None

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ultr.serving import logs
@@ -157,6 +158,5 @@ class Exchange:
         if self.status:
             return
         self.reason = refusal.reason
-        raw = [(name.lower().encode(), value.encode()) for name, value in refusal.all_headers().items()]
-        await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-        await self.send({"type": "http.response.body", "body": refusal.content()})
+        answer = Response(refusal.content(), refusal.status, refusal.all_headers())
+        await answer(self.scope, self.receive, self.send)

@@ -38,7 +38,7 @@ class Journal:
 
     def put(self, entry: Entry) -> bool:
         """Let an entry be written; False if too many wait for it."""
-        weight = _weight(entry)
+        weight = 1 + (len(entry.documents) if isinstance(entry, ShownList) else 0)
         with self._lock:
             fits = not self._closed and self._weight + weight <= self._most
             if fits:
@@ -91,10 +91,6 @@ class Journal:
         except OSError:
             # The drafts stay, and the next process names them.
             return
-
-
-def _weight(entry: Entry) -> int:
-    return 1 + len(entry.documents) if isinstance(entry, ShownList) else 1
 
 
 def _chunks(entries: Sequence[Entry], *, now: datetime) -> Iterator[tuple[datetime, list[tuple[Entry, bytes, bytes]]]]:

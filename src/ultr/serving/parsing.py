@@ -1,4 +1,4 @@
-"""From the bytes of a body to a message."""
+"""From the bytes of a body to a message, or to what users did."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from ultr.serving.refusal import Refusal
-from ultr.serving.schemas import Message, Where
+from ultr.serving.schemas import EventsRequest, Message, UserEvent, Where
+from ultr.serving.shown import IMPRESSION
 
 M = TypeVar("M", bound=Message)
+MOST_EVENT_BYTES = 2**20
+"""Size of a request with events: a parser makes hundreds of bytes out of each part."""
 _IDS = ("id", "query_id", "object_id")
 
 
@@ -35,3 +38,16 @@ def parse(kind: type[M], body: bytes) -> M:
     raise Refusal(
         422, "wrong_shape", f"{field or 'the body'} {said}; /docs shows an example", where=Where(field=field or None)
     )
+
+
+def parse_events(body: bytes) -> list[UserEvent]:
+    """The events of a request; one that cannot be taken is a `Refusal`."""
+    if len(body) > MOST_EVENT_BYTES:
+        error = f"the body has more than {MOST_EVENT_BYTES} bytes; send fewer events at once"
+        raise Refusal(413, "body_bytes", error)
+    events = parse(EventsRequest, body).events
+    for number, event in enumerate(events):
+        if event.action_name.lower() == IMPRESSION:
+            said = f"events.{number} is an impression, which the service itself writes; leave it out"
+            raise Refusal(422, "wrong_shape", said, where=Where(field=f"events.{number}.action_name"))
+    return events

@@ -45,14 +45,11 @@ class Service:
                 self.rivals[role] = ModelSlot(path, seconds=slot.seconds)
                 check_fit(slot.current.scorer, self.rivals[role].current.scorer)
         self._show_models()
-        self.feedback: Feedback | None = None
+        folder, new, unseen = settings.log_to, self.rivals.get("interleave"), self.rivals.get("shadow")
+        self.feedback = None if folder is None else Feedback(folder, settings, self.metrics)
         """The log of what was shown, if it is to be kept."""
-        if settings.log_to is not None:
-            self.feedback = Feedback(settings.log_to, settings, self.metrics)
-        self.interleaving: Interleaving | None = None
-        if (rival := self.rivals.get("interleave")) is not None:
-            self.interleaving = Interleaving(rival, settings, self.metrics)
-        self.shadow = Shadow(rival, self.metrics) if (rival := self.rivals.get("shadow")) is not None else None
+        self.interleaving = None if new is None else Interleaving(new, settings, self.metrics)
+        self.shadow = None if unseen is None else Shadow(unseen, self.metrics)
         self._pool = ThreadPoolExecutor(settings.cores, thread_name_prefix="rank")
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._begun: set[Future[Any]] = set()

@@ -12,8 +12,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic_core import to_json
 
 from ultr.scoring import Scorer
-from ultr.serving.events import MOST_BYTES
 from ultr.serving.features import LARGEST, FeatureRules
+from ultr.serving.parsing import MOST_EVENT_BYTES
 from ultr.serving.ranking import rank
 from ultr.serving.refusal import Refusal
 from ultr.serving.schemas import EventsRequest, Message, Problem, RankRequest
@@ -42,7 +42,7 @@ def refusals_of(settings: ServiceSettings) -> dict[str, dict[int | str, dict[str
     }
     events = {
         404: "The service was started without a folder for its log.",
-        413: f"The body has more than {MOST_BYTES:,} bytes.",
+        413: f"The body has more than {MOST_EVENT_BYTES:,} bytes.",
         422: "JSON, but not events: the sentence names the field.",
     }
     rank = {
