@@ -65,7 +65,7 @@ class Feedback:
             return None, order
         at = datetime.now(UTC)
         while True:
-            draft = None if contest is None else contest.draft(order, size=size, query_id=query_id)
+            draft = None if contest is None else contest(order, size, query_id)
             if draft is None:
                 pair = self.exploration.drawn(size, query_id=query_id, secret=self._secret)
                 base_ranks = exchanged(list(range(size)), pair)

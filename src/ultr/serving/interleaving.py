@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from onnxruntime import RunOptions
@@ -27,23 +27,8 @@ _REST_SECONDS = 30.0
 _CLOSE_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class Contest:
-    """The scores of a new ranker for a query that is to be interleaved."""
-
-    against: str
-    """Digest of the new ranker."""
-    scores: Floats
-    share: float
-    secret: bytes
-
-    def draft(self, order: Sequence[int], *, size: int, query_id: str) -> Draft:
-        """The draft of the old order and the new one, whose coins are those of this id."""
-        flips = coin_flips(query_id, share=1.0, secret=self.secret)
-        assert flips is not None, "a share of 1 leaves no query out"
-        # Ties keep the old order, so that they are nobody's merit.
-        rival = np.argsort(-self.scores[np.asarray(order)], kind="stable")[:size].tolist()
-        return Draft.of(rival, flips=flips, against=self.against, share=self.share)
+Contest = Callable[[Sequence[int], int, str], Draft]
+"""Drafts an old order with that of the new ranker, down to a place, by the coins of a query id."""
 
 
 class Interleaving:
@@ -83,15 +68,20 @@ class Interleaving:
             return {}
         lengths = np.diff(offsets)[drawn]
         parts = np.split(found, np.cumsum(lengths)[:-1])
-        return {
-            number: Contest(rival.digest, part, self.share, self._secret)
-            for number, part in zip(drawn, parts, strict=True)
-        }
+        return {number: partial(self._draft, rival.digest, part) for number, part in zip(drawn, parts, strict=True)}
 
     def close(self) -> bool:
         """Let go of the threads; False if some do not end."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         return not wait(list(self._begun), timeout=_CLOSE_SECONDS).not_done
+
+    def _draft(self, against: str, scores: Floats, order: Sequence[int], size: int, query_id: str) -> Draft:
+        """The draft of an old order with the one by these scores of a new ranker."""
+        flips = coin_flips(query_id, share=1.0, secret=self._secret)
+        assert flips is not None, "a share of 1 leaves no query out"
+        # Ties keep the old order, so that they are nobody's merit.
+        rival = np.argsort(-scores[np.asarray(order)], kind="stable")[:size].tolist()
+        return Draft.of(rival, flips=flips, against=against, share=self.share)
 
     def _scores(self, rival: Scorer, features: Floats, offsets: Integers, drawn: Integers) -> Floats | str:
         """The scores of some queries, or a word for why there are none."""
