@@ -142,6 +142,44 @@ def test_what_is_reckoned_with_is_beyond_doubt(share: float, error: float, *, on
     assert Stopping(share, error, once).known == pytest.approx(known)
 
 
+def _log_of_devices(share: float, *, rare: bool = False) -> ClickLog:
+    """Half of the lists on phones, whose users hardly look below the first document; on desks they look at all alike.
+
+    With `rare`, each page of a desk has a layout of its own.
+    """
+    features, attraction = _attraction(np.random.default_rng(0))
+    phone = np.arange(LISTS) % 2 == 0
+    examination = np.where(phone[:, None], np.arange(1, WIDTH + 1) ** -2.0, 0.5)
+    left, rates = np.ones(LISTS), np.zeros_like(attraction)
+    for place in range(WIDTH):
+        rates[:, place] = left * examination[:, place] * attraction[:, place]
+        left = left - share * rates[:, place]
+    kind = np.where(phone, "phone", np.char.add("desk", np.arange(LISTS).astype(str)) if rare else "desk")
+    return ClickLog.of(
+        features=features.reshape(LISTS * WIDTH, -1),
+        documents=np.arange(LISTS * WIDTH),
+        offsets=np.arange(LISTS + 1) * WIDTH,
+        clicks=np.round(rates.ravel() * 10**6).astype(np.int64),
+        impressions=np.full(LISTS, 10**6),
+        kind=np.repeat(kind, WIDTH),
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_users_of_one_device_who_look_less_far_are_not_users_who_stop(share: float) -> None:
+    log = _log_of_devices(share)
+    found = Stopping.of(log)
+    assert found is not None
+    assert found.share == pytest.approx(share, abs=0.03)
+
+
+def test_rare_values_of_bias_factors_share_the_rates_of_their_positions() -> None:
+    """With a rate for each of 200 layouts at each position there would be fewer queries than rates."""
+    found = Stopping.of(_log_of_devices(0.5, rare=True))
+    assert found is not None
+    assert found.share == pytest.approx(0.5, abs=0.03)
+
+
 def _totals(clicks_per_impression: Doubles) -> Stopping:
     """What is found where lists have so many clicks per impression, all on their first two documents."""
     features, _ = _attraction(np.random.default_rng(0))

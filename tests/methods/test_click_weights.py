@@ -202,6 +202,27 @@ def test_users_who_stop_are_found_in_the_log_and_in_no_other() -> None:
         assert stopping_in(lists, 0.25) == 0.25
 
 
+def test_users_of_phones_who_hardly_look_below_the_first_document_do_not_stop_in_training_either() -> None:
+    random = np.random.default_rng(0)
+    lists, width = 300, 10
+    features = random.normal(size=(lists, width, 2))
+    features = np.take_along_axis(features, np.argsort(-features[..., :1], axis=1), axis=1)
+    phone = np.arange(lists) % 2 == 0
+    examination = np.where(phone[:, None], np.arange(1, width + 1) ** -2.0, 0.5)
+    rates = examination * np.exp(0.8 * features @ np.array([1.0, -0.5]) - 1).clip(max=0.9)
+    log = ClickLog.of(
+        features=features.reshape(lists * width, 2),
+        documents=np.arange(lists * width),
+        offsets=np.arange(lists + 1) * width,
+        clicks=np.round(rates * 10**6).astype(np.int64).ravel(),
+        impressions=np.full(lists, 10**6),
+        device=np.repeat(np.where(phone, "phone", "desk"), width),
+    )
+    whole = TrainingLists.of_log(log, inputs_of(log.features))
+    assert stopping_in(whole, "auto") == 0
+    assert stopping_in(replace(whole, factors=whole.factors[:1]), "auto") > 0.1, "position alone does not tell"
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [

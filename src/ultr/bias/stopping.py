@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from ultr.bias.sampled_lists import sampled_lists
 from ultr.bias.standardised_features import standardised
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
+from ultr.data.combinations import combinations
 
 CLEAR = 0.1
 """Users stop if the lower end of the interval of their share is above this."""
@@ -25,6 +27,8 @@ TOP = 0.99
 """Users must be left for this share of the clicks."""
 MOST_FEATURES = 64
 """Of more features, as many principal components stand for them."""
+RARE = 0.05
+"""Positions under other bias factors have click rates of their own if these have this share of the shown documents."""
 FEWEST_LEFT = 0.01
 """Where fewer users than this may be left, clicks tell nothing, and those that there are count no more than so."""
 STEPS, NEAR = 30, 1e-4
@@ -56,6 +60,7 @@ class Stopping:
             log.impressions,
             log.clicks,
             log.queries,
+            others=[factor.values for factor in log.factors[1:]],
             seed=seed,
         )
 
@@ -96,11 +101,13 @@ def stopping(
     clicks: Integers | Floats | Doubles,
     queries: Integers,
     *,
+    others: Sequence[Integers] = (),
     seed: int = 0,
 ) -> Stopping | None:
     """How many users stop, by a regression of clicks on what was clicked above, position and features.
 
     With A the clicks above a document per impression of its list, n impressions, x its features and p its position,
+    with the `others` of its bias factors: users of phones who hardly look further down do not stop there,
 
         E[clicks] = n exp(h_p + x w) (1 - s A).
 
@@ -122,7 +129,7 @@ def stopping(
     above = ragged.sums_before(clicked, ragged.from_lengths(lengths)) / shown
     told = above <= 1 - FEWEST_LEFT
     known, query = np.unique(np.repeat(queries[chosen], lengths)[told], return_inverse=True)
-    used, levels = np.unique(positions[rows[told]], return_inverse=True)
+    used, levels = np.unique(_places(positions, others, rows, shown)[told], return_inverse=True)
     width = len(used) + min(features.shape[1], MOST_FEATURES)
     if len(known) <= width + 1 or not above[told].any():
         return None
@@ -144,6 +151,19 @@ def stopping(
     twice = np.maximum(per_list - 1, 0) @ impressions[chosen] / clicked.sum()
     once = bool((per_list >= FULL).mean() >= FULL_LISTS and twice <= TWICE)
     return Stopping(min(share, 1 / max(float(largest), 1.0)), error, once)
+
+
+def _places(positions: Integers, others: Sequence[Integers], rows: Integers, shown: Doubles) -> Integers:
+    """The position of each of these rows, numbered apart under each frequent combination of other bias factors."""
+    places: Integers = positions[rows].astype(np.int64)
+    if not others:
+        return places
+    found, kinds = combinations([each[rows] for each in others])
+    frequent = np.bincount(kinds, shown, minlength=len(found)) >= RARE * shown.sum()
+    apart: Integers = (
+        places + (int(places.max(initial=0)) + 1) * np.where(frequent, 1 + np.arange(len(found)), 0)[kinds]
+    )
+    return apart
 
 
 def _components(features: Doubles) -> Doubles:

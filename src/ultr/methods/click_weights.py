@@ -38,6 +38,7 @@ def stopping_in(lists: TrainingLists, asked: float | str) -> float:
         lists.impressions,
         lists.clicks,
         np.arange(lists.lists) if lists.queries is None else lists.queries,
+        others=lists.factors[1:],
     )
     return 0.0 if found is None else found.known
 
