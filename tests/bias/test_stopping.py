@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, TWICE, Stopping, readers_left, stopping
+from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, SURE, TWICE, Stopping, readers_left, stopping
 from ultr.clicks.examination_chain import Cascade, DependentClick
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
@@ -180,6 +180,74 @@ def test_rare_values_of_bias_factors_share_the_rates_of_their_positions() -> Non
     assert found.share == pytest.approx(0.5, abs=0.03)
 
 
+def _in_several_orders(
+    relevance: Doubles, random: np.random.Generator, *, share: float, orders: int = 3, impressions: int = 200
+) -> ClickLog:
+    """Documents of each query in some orders, good ones above, and users who stop; features say nothing."""
+    queries, width = relevance.shape
+    noisy = np.log(relevance)[:, None] + 0.7 * random.normal(size=(queries, orders, width))
+    order = np.argsort(-noisy, axis=2)
+    documents = (np.arange(queries)[:, None, None] * width + order).reshape(-1, width)
+    examination = np.arange(1, width + 1) ** -0.5
+    clicks, left = np.zeros(documents.shape, dtype=np.int64), np.full(len(documents), impressions)
+    for place in range(width):
+        clicks[:, place] = random.binomial(left, examination[place] * relevance.ravel()[documents[:, place]])
+        left = left - random.binomial(clicks[:, place], share)
+    return ClickLog.of(
+        features=random.normal(size=(queries * width, 2)),
+        documents=documents.ravel(),
+        offsets=np.arange(len(documents) + 1) * width,
+        clicks=clicks.ravel(),
+        impressions=np.full(len(documents), impressions),
+        queries=np.repeat(np.arange(queries), orders),
+    )
+
+
+def _navigational(random: np.random.Generator, queries: int = 200) -> Doubles:
+    """Half of the queries have one document that nearly all want, and nobody wants another."""
+    relevance = random.uniform(0.1, 0.3, size=(queries, WIDTH))
+    relevance[::2] = 0.01
+    relevance[::2, 0] = 0.9
+    return relevance
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_queries_for_one_document_are_no_users_who_stop_if_documents_moved(share: float, seed: int) -> None:
+    """Where its document stands at the top, little is clicked below, whether users are there or not."""
+    random = np.random.default_rng(seed)
+    relevance = _navigational(random)
+    found = Stopping.of(_in_several_orders(relevance, random, share=share))
+    assert found is not None
+    assert abs(found.share - share) < 3 * found.error
+    assert (found.known > 0) == (share > 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_users_stop_or_do_not_where_some_queries_are_clicked_far_more_than_others(share: float) -> None:
+    """More is then clicked below what is clicked much, of which features know nothing."""
+    random = np.random.default_rng(0)
+    relevance = np.exp(random.normal(-2, 1, size=(200, 1)) + random.normal(0, 0.5, size=(200, WIDTH))).clip(max=0.9)
+    found = Stopping.of(_in_several_orders(relevance, random, share=share))
+    assert found is not None
+    assert abs(found.share - share) < 3 * found.error
+    assert (found.known > 0) == (share > 0)
+
+
+def test_features_tell_where_documents_hardly_moved_unless_these_contradict_them() -> None:
+    """With few impressions documents tell little, but that it is not what features say."""
+    random = np.random.default_rng(3)
+    relevance = _navigational(random)
+    log = _in_several_orders(relevance, random, share=0.0, orders=2, impressions=40)
+    fixed = _in_several_orders(relevance, random, share=0.0, orders=1)
+    by_features, by_both = Stopping.of(fixed), Stopping.of(log)
+    assert by_features is not None
+    assert by_both is not None
+    assert by_features.known > 0, "nothing but features, which know nothing of the queries"
+    assert by_both.error > SURE
+    assert by_both.known == 0
+
+
 def _totals(clicks_per_impression: Doubles) -> Stopping:
     """What is found where lists have so many clicks per impression, all on their first two documents."""
     features, _ = _attraction(np.random.default_rng(0))
@@ -290,6 +358,23 @@ def test_of_a_large_log_some_lists_are_looked_at(monkeypatch: pytest.MonkeyPatch
     assert other is not None
     assert whole.share != part.share != other.share
     assert part.error > whole.error
+
+
+def test_of_a_large_log_all_lists_of_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each document in each of its orders; some lists of all queries would show most documents once."""
+    random = np.random.default_rng(0)
+    relevance = np.exp(random.normal(-2, 0.7, size=(600, WIDTH))).clip(max=0.9)
+    log = _in_several_orders(relevance, random, share=0.5, orders=5)
+    whole = Stopping.of(log)
+    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_LISTS", 500)
+    part, other = Stopping.of(log), Stopping.of(log, seed=1)
+    assert whole is not None
+    assert part is not None
+    assert other is not None
+    assert part.share != other.share
+    for found in (part, other):
+        assert abs(found.share - 0.5) < 3 * found.error
+        assert found.error == pytest.approx(whole.error * 6**0.5, rel=0.3), "a sixth of the queries, all of each"
 
 
 def test_sums_before_are_those_of_a_loop() -> None:

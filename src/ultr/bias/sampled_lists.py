@@ -13,10 +13,25 @@ MOST_LISTS, MOST_VALUES = 20_000, 2**23
 
 def sampled_lists(offsets: Integers, columns: int, *, purpose: str, seed: int) -> Integers:
     """The lists of more than one document, or some of them where so many columns make them too large."""
-    lengths = np.diff(offsets)
-    lists: Integers = np.flatnonzero(lengths > 1)
-    by_values = MOST_VALUES / (columns * lengths[lists].mean()) if len(lists) else 0
-    most = max(int(min(MOST_LISTS, by_values)), 2)
+    lists, most = _several_documents(offsets, columns)
     if len(lists) > most:
         lists = np.sort(generator(seed, purpose).choice(lists, most, replace=False))
     return lists
+
+
+def sampled_queries(queries: Integers, offsets: Integers, columns: int, *, purpose: str, seed: int) -> Integers:
+    """The same with all lists of some queries in the place of some lists of all, so that documents are seen again."""
+    lists, most = _several_documents(offsets, columns)
+    if len(lists) > most:
+        known, numbers = np.unique(queries[lists], return_inverse=True)
+        order = np.argsort(generator(seed, purpose, "queries").permutation(len(known))[numbers], kind="stable")
+        lists = np.sort(lists[order[:most]])
+    return lists
+
+
+def _several_documents(offsets: Integers, columns: int) -> tuple[Integers, int]:
+    """The lists of more than one document, and how many of them may be looked at."""
+    lengths = np.diff(offsets)
+    lists: Integers = np.flatnonzero(lengths > 1)
+    by_values = MOST_VALUES / (columns * lengths[lists].mean()) if len(lists) else 0
+    return lists, max(int(min(MOST_LISTS, by_values)), 2)

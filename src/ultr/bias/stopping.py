@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
-from ultr.bias.sampled_lists import sampled_lists
+from ultr.bias.sampled_lists import sampled_lists, sampled_queries
 from ultr.bias.standardised_features import standardised
+from ultr.bias.stopping_by_document import stopping_by_document
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 
+SURE = 0.1
+"""Documents that moved tell by themselves if their standard error is at most this, or features contradict them."""
 CLEAR = 0.1
 """Users stop if the lower end of the interval of their share is above this."""
 MOST = 0.5
@@ -104,53 +107,125 @@ def stopping(
     others: Sequence[Integers] = (),
     seed: int = 0,
 ) -> Stopping | None:
-    """How many users stop, by a regression of clicks on what was clicked above, position and features.
+    """How many users stop, by what is clicked below many clicks and below few.
 
-    With A the clicks above a document per impression of its list, n impressions, x its features and p its position,
-    with the `others` of its bias factors: users of phones who hardly look further down do not stop there,
+    If a share s of the users stops after each click and A is the clicks above a document per impression of its list,
+    1 - s A of them are still there, exactly: s = 1 in the cascade model, 1 - lambda in the dependent click model, 0
+    where only the position matters. Where enough documents were shown below different clicks, each is compared with
+    itself (`stopping_by_document`). If not, and if this does not contradict it, clicks are regressed on features x and
+    position p, with the `others` of its bias factors: users of phones who hardly look further down do not stop there,
 
         E[clicks] = n exp(h_p + x w) (1 - s A).
 
-    If a share s of the users stops after each click, 1 - s A of them are still there, exactly: s = 1 in the cascade
-    model, 1 - lambda in the dependent click model, 0 where only the position matters. The relevance that h and w do
-    not know is alike within a query, which makes s too small rather than too large. Users who look at all documents
-    and choose one of them look like users who stop: clicks do not tell the two apart.
+    The relevance that h and w do not know is alike within a query as a rule, which makes s too small; queries with one
+    good document that stands at the top make it too large. Users who look at all documents and choose one of them
+    look like users who stop: clicks do not tell the two apart.
 
     None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
     a click leaves nobody there; or if hardly one has less than a click per impression: where pages without a click
     were left out, a click above is a reason for none below.
     """
-    columns = features.shape[1] + int(positions.max(initial=0)) + 1
-    chosen = sampled_lists(offsets, columns, purpose="stopping", seed=seed)
-    lengths = np.diff(offsets)[chosen]
-    rows = ragged.rows_of(chosen, offsets)
-    shown = np.repeat(impressions[chosen], lengths).astype(np.float64)
-    clicked = clicks[rows].astype(np.float64)
-    above = ragged.sums_before(clicked, ragged.from_lengths(lengths)) / shown
-    told = above <= 1 - FEWEST_LEFT
-    known, query = np.unique(np.repeat(queries[chosen], lengths)[told], return_inverse=True)
-    used, levels = np.unique(_places(positions, others, rows, shown)[told], return_inverse=True)
-    width = len(used) + min(features.shape[1], MOST_FEATURES)
-    if len(known) <= width + 1 or not above[told].any():
+    levels = int(positions.max(initial=0)) + 1
+    places = levels * min(int(np.prod([int(each.max(initial=0)) + 1.0 for each in others])), int(1 / RARE))
+
+    def rows_of(lists: Integers) -> _Rows:
+        return _Rows.of(lists, documents, positions, offsets, impressions, clicks, queries, others)
+
+    rows = rows_of(sampled_lists(offsets, features.shape[1] + places, purpose="stopping", seed=seed))
+    if not rows.seen().above.any() or (rows.per_impression < 1).mean() < WITHOUT_CLICK:
         return None
-    per_list = np.add.reduceat(clicked, ragged.from_lengths(lengths)[:-1]) / impressions[chosen]
-    if (per_list < 1).mean() < WITHOUT_CLICK:
+    whole = rows_of(sampled_queries(queries, offsets, places, purpose="stopping", seed=seed)).seen()
+    found = stopping_by_document(whole.document, whole.query, whole.place, whole.shown, whole.clicked, whole.above)
+    if found is None or found[1] > SURE:
+        by_features = _by_features(features, rows.seen())
+        if found is None or (by_features is not None and _agree(found, by_features)):
+            found = by_features
+    if found is None:
+        return None
+    share, error = found
+    # Where A > 1 / s nobody is left, so that there are no clicks.
+    order = np.argsort(rows.above)
+    largest = rows.above[order[np.searchsorted(np.cumsum(rows.clicked[order]), TOP * rows.clicked.sum())]]
+    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, rows.once)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Shown documents of some lists, and how many clicks an impression of each list has."""
+
+    document: Integers
+    query: Integers
+    place: Integers
+    shown: Doubles
+    clicked: Doubles
+    above: Doubles
+    """Clicks above, per impression."""
+    per_impression: Doubles
+    """[lists]."""
+    impressions: Integers
+    """[lists]."""
+
+    @classmethod
+    def of(
+        cls,
+        lists: Integers,
+        documents: Integers,
+        positions: Integers,
+        offsets: Integers,
+        impressions: Integers,
+        clicks: Integers | Floats | Doubles,
+        queries: Integers,
+        others: Sequence[Integers],
+    ) -> _Rows:
+        lengths, rows = np.diff(offsets)[lists], ragged.rows_of(lists, offsets)
+        starts = ragged.from_lengths(lengths)
+        shown = np.repeat(impressions[lists], lengths).astype(np.float64)
+        clicked = clicks[rows].astype(np.float64)
+        return cls(
+            document=documents[rows],
+            query=np.repeat(queries[lists], lengths),
+            place=_places(positions, others, rows, shown),
+            shown=shown,
+            clicked=clicked,
+            above=ragged.sums_before(clicked, starts) / shown,
+            per_impression=np.add.reduceat(clicked, starts[:-1]) / impressions[lists],
+            impressions=impressions[lists],
+        )
+
+    def seen(self) -> _Rows:
+        """Only the documents that somebody may have seen."""
+        kept = self.above <= 1 - FEWEST_LEFT
+        names = ("document", "query", "place", "shown", "clicked", "above")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
+
+    @property
+    def once(self) -> bool:
+        """True if nobody clicks twice."""
+        twice = np.maximum(self.per_impression - 1, 0) @ self.impressions / self.clicked.sum()
+        return bool((self.per_impression >= FULL).mean() >= FULL_LISTS and twice <= TWICE)
+
+
+def _agree(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """True if two estimates with their errors differ by no more than chance."""
+    return bool(abs(one[0] - other[0]) <= 2 * np.hypot(one[1], other[1]))
+
+
+def _by_features(features: Floats, rows: _Rows) -> tuple[float, float] | None:
+    """The share and its error by what position and features explain; None if there are fewer queries than these."""
+    known, query = np.unique(rows.query, return_inverse=True)
+    used, levels = np.unique(rows.place, return_inverse=True)
+    width = len(used) + min(features.shape[1], MOST_FEATURES)
+    if len(known) <= width + 1:
         return None
     at = np.eye(len(used))[levels]
-    causes = np.hstack([at, _components(standardised(features, documents[rows[told]]))])
-    rates = (at.T @ clicked[told] + 0.5) / (at.T @ shown[told] + 1)
+    causes = np.hstack([at, _components(standardised(features, rows.document))])
+    rates = (at.T @ rows.clicked + 0.5) / (at.T @ rows.shown + 1)
     coefficients = np.append(np.log(rates), np.zeros(width - len(used)))
     # Features have a normal prior, so that many of them do not explain few clicks.
     prior = np.append(np.where(np.arange(width) < len(used), 0.0, width), 0.0)
-    share, influence = _fit(causes, coefficients, prior, shown[told], clicked[told], above[told])
+    share, influence = _fit(causes, coefficients, prior, rows.shown, rows.clicked, rows.above)
     # What the coefficients fit of the queries is not seen in the rest: as in the variance of a linear regression.
-    error = float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
-    # Where A > 1 / s nobody is left, so that there are no clicks.
-    order = np.argsort(above)
-    largest = above[order[np.searchsorted(np.cumsum(clicked[order]), TOP * clicked.sum())]]
-    twice = np.maximum(per_list - 1, 0) @ impressions[chosen] / clicked.sum()
-    once = bool((per_list >= FULL).mean() >= FULL_LISTS and twice <= TWICE)
-    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, once)
+    return share, float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
 
 
 def _places(positions: Integers, others: Sequence[Integers], rows: Integers, shown: Doubles) -> Integers:

@@ -37,7 +37,8 @@ def stopping_users(found: Stopping | None) -> Section:
     else:
         verdict = Verdict.GOOD
         answer = [
-            "nothing says so: position and features explain how little is clicked below documents that are clicked much"
+            "nothing says so: position and relevance explain how little is clicked below documents that are clicked "
+            "much"
         ]
     numbers = {} if found is None else asdict(found) | {"known": found.known}
     return Section("Do users stop after a click?", sentences(answer), verdict, advice, numbers=numbers, name="stopping")
