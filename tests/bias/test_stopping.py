@@ -140,6 +140,7 @@ def test_readers_left_are_those_who_examine_in_the_models_that_stop() -> None:
 )
 def test_what_is_reckoned_with_is_beyond_doubt(share: float, error: float, *, once: bool, known: float) -> None:
     assert Stopping(share, error, once).known == pytest.approx(known)
+    assert Stopping(share, error, once, beyond=True).known == 0
 
 
 def _log_of_devices(share: float, *, rare: bool = False) -> ClickLog:
@@ -239,13 +240,38 @@ def test_features_tell_where_documents_hardly_moved_unless_these_contradict_them
     random = np.random.default_rng(3)
     relevance = _navigational(random)
     log = _in_several_orders(relevance, random, share=0.0, orders=2, impressions=40)
-    fixed = _in_several_orders(relevance, random, share=0.0, orders=1)
+    fixed = _in_several_orders(relevance, random, share=0.0, orders=1, impressions=40)
     by_features, by_both = Stopping.of(fixed), Stopping.of(log)
     assert by_features is not None
     assert by_both is not None
     assert by_features.known > 0, "nothing but features, which know nothing of the queries"
     assert by_both.error > SURE
     assert by_both.known == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_so_many_do_not_stop_that_lists_could_not_have_the_clicks_that_they_have(share: float, seed: int) -> None:
+    """Queries for one document in one order: if half of the users stopped, no list could have more than two clicks."""
+    random = np.random.default_rng(seed)
+    relevance = random.uniform(0.5, 0.95, size=(200, WIDTH)) / (1 + 2 * share)
+    if not share:
+        relevance[::2] = [0.9] + [0.01] * (WIDTH - 1)
+    found = Stopping.of(_in_several_orders(relevance, random, share=share, orders=1))
+    assert found is not None
+    assert found.beyond == (share == 0)
+    assert (found.known > 0) == (share > 0)
+
+
+def test_single_impressions_may_have_more_clicks_than_users_who_stop_make_on_average() -> None:
+    random = np.random.default_rng(0)
+    relevance = random.uniform(0.1, 0.9, size=(2_000, WIDTH))
+    log = _in_several_orders(relevance, random, share=0.5, orders=2, impressions=3)
+    found = Stopping.of(log)
+    assert found is not None
+    assert (np.add.reduceat(log.clicks, log.offsets[:-1]) / 3).max() > 2
+    assert not found.beyond
+    assert found.known > 0.3
 
 
 def _totals(clicks_per_impression: Doubles) -> Stopping:

@@ -25,6 +25,7 @@ from ultr.simulation.log import simulate
         (Stopping(0.97, 0.02, once=False), Verdict.CAREFUL, "93% to 100% look at nothing further after a click"),
         (Stopping(1.0, 0.01, once=False), Verdict.CAREFUL, "98% to 100% look at nothing further after a click"),
         (Stopping(0.97, 0.02, once=True), Verdict.CAREFUL, "The first click is the last one"),
+        (Stopping(0.5, 0.05, once=False, beyond=True), Verdict.UNKNOWN, "as if 40% or more of the users stopped"),
     ],
 )
 def test_the_verdict_is_that_of_the_interval(found: Stopping | None, verdict: Verdict, said: str) -> None:

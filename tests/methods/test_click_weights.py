@@ -10,7 +10,7 @@ import torch
 from tests.relevance.documents import inputs_of
 
 from ultr.bias.position_weights import click_weights
-from ultr.bias.stopping import FEWEST_LEFT
+from ultr.bias.stopping import FEWEST_LEFT, Stopping
 from ultr.clicks.examination_chain import Cascade
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog
@@ -202,14 +202,16 @@ def test_users_who_stop_are_found_in_the_log_and_in_no_other() -> None:
         assert stopping_in(lists, 0.25) == 0.25
 
 
-def test_users_of_phones_who_hardly_look_below_the_first_document_do_not_stop_in_training_either() -> None:
+def test_all_bias_factors_tell_who_stops_in_training_as_in_the_doctor() -> None:
+    """Users of phones hardly look below the first document."""
     random = np.random.default_rng(0)
     lists, width = 300, 10
     features = random.normal(size=(lists, width, 2))
     features = np.take_along_axis(features, np.argsort(-features[..., :1], axis=1), axis=1)
     phone = np.arange(lists) % 2 == 0
     examination = np.where(phone[:, None], np.arange(1, width + 1) ** -2.0, 0.5)
-    rates = examination * np.exp(0.8 * features @ np.array([1.0, -0.5]) - 1).clip(max=0.9)
+    seen = examination * np.exp(0.5 * features @ np.array([1.0, -0.5]) - 1).clip(max=0.9)
+    rates = seen * np.cumprod(np.hstack([np.ones((lists, 1)), 1 - 0.5 * seen[:, :-1]]), axis=1)
     log = ClickLog.of(
         features=features.reshape(lists * width, 2),
         documents=np.arange(lists * width),
@@ -219,8 +221,10 @@ def test_users_of_phones_who_hardly_look_below_the_first_document_do_not_stop_in
         device=np.repeat(np.where(phone, "phone", "desk"), width),
     )
     whole = TrainingLists.of_log(log, inputs_of(log.features))
-    assert stopping_in(whole, "auto") == 0
-    assert stopping_in(replace(whole, factors=whole.factors[:1]), "auto") > 0.1, "position alone does not tell"
+    found = Stopping.of(log)
+    assert found is not None
+    assert stopping_in(whole, "auto") == found.known > 0.3
+    assert stopping_in(replace(whole, factors=whole.factors[:1]), "auto") != found.known
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ MOST = 0.5
 """Where the lower end is above this, and nobody clicks twice, all of them stop."""
 FULL, FULL_LISTS, TWICE = 0.9, 0.01, 0.001
 """Nobody clicks twice where a share FULL_LISTS of the lists has FULL clicks per impression or more, and at most a share
-TWICE of all clicks are more than one per impression of their list."""
+TWICE of all clicks are more than one per impression of their list. With a share s who stop, there may be 1 / s."""
 WITHOUT_CLICK = 0.002
 """If fewer lists than this have less than a click per impression, pages without a click may have been left out."""
 TOP = 0.99
@@ -51,6 +51,8 @@ class Stopping:
     """Standard error over queries."""
     once: bool
     """True if nobody clicks twice: lists come up to one click per impression, and hardly one has more."""
+    beyond: bool = False
+    """True if lists have more clicks than users could make of whom so many stop."""
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Stopping | None:
@@ -80,6 +82,8 @@ class Stopping:
     @property
     def known(self) -> float:
         """The share to reckon with: 0 unless it is beyond doubt that users stop, 1 if nobody clicks twice."""
+        if self.beyond:
+            return 0.0
         if self.lower > MOST and self.once:
             return 1.0
         return self.share if self.lower > CLEAR else 0.0
@@ -118,8 +122,9 @@ def stopping(
         E[clicks] = n exp(h_p + x w) (1 - s A).
 
     The relevance that h and w do not know is alike within a query as a rule, which makes s too small; queries with one
-    good document that stands at the top make it too large. Users who look at all documents and choose one of them
-    look like users who stop: clicks do not tell the two apart.
+    good document that stands at the top make it too large, which shows where other lists have more than 1 / s clicks
+    per impression: no users make them of whom a share s stops at each. Users who look at all documents and choose one
+    of them look like users who stop: clicks do not tell the two apart.
 
     None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
     a click leaves nobody there; or if hardly one has less than a click per impression: where pages without a click
@@ -143,10 +148,11 @@ def stopping(
     if found is None:
         return None
     share, error = found
+    beyond = share - 2 * error > CLEAR and rows.beyond(1 / (share - 2 * error)) > TWICE
     # Where A > 1 / s nobody is left, so that there are no clicks.
     order = np.argsort(rows.above)
     largest = rows.above[order[np.searchsorted(np.cumsum(rows.clicked[order]), TOP * rows.clicked.sum())]]
-    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, rows.once)
+    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, rows.once, beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +209,12 @@ class _Rows:
         """True if nobody clicks twice."""
         twice = np.maximum(self.per_impression - 1, 0) @ self.impressions / self.clicked.sum()
         return bool((self.per_impression >= FULL).mean() >= FULL_LISTS and twice <= TWICE)
+
+    def beyond(self, most: float) -> float:
+        """The share of the clicks that are more than so many per impression of their list, by more than chance."""
+        # Users who stop at a click with the same chance each time make a geometric number of them, or fewer.
+        chance = 2 * np.sqrt(most * most / self.impressions)
+        return float(np.maximum(self.per_impression - most - chance, 0) @ self.impressions / self.clicked.sum())
 
 
 def _agree(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -32,6 +32,12 @@ def stopping_users(found: Stopping | None) -> Section:
             "Take the default, which counts clicks among the users who are left, or ultr train vectorization --set "
             "stopping=auto; the other methods do not."
         )
+    elif found.beyond:
+        answer = [
+            "the log does not tell: less is clicked below documents that are clicked much, as if "
+            f"{max(found.lower, 0):.0%} or more of the users stopped there, but other lists have more clicks per "
+            "impression than such users would make; queries for one document look like that"
+        ]
     elif found.error > WIDE:
         answer = ["the log has too few queries or clicks to tell whether less is clicked below clicked documents"]
     else:
