@@ -142,3 +142,15 @@ def test_documents_of_a_prepared_log_have_their_own_ids(tmp_path: Path) -> None:
         expected[key[:2]] += int(key[2])
     found = {(row["query"], row["document"]): row["clicks"] for row in table.to_dict("records")}
     assert found == expected
+
+
+def test_head_says_that_users_stop_where_they_do(models: tuple[Path, Path], log: Path, tmp_path: Path) -> None:
+    """By simulation intervals of 95 % hold three in four rates of a cascade."""
+    swaps = ["--rankings", 4, "--noise", 0.5, "--clicks", "cascade"]
+    stopped = tmp_path / "log"
+    ultr("simulate", "--data", "letor-like=100", "--impressions", 20_000, "--svm-share", 0.1, *swaps, "--out", stopped)
+    for name, each, share in (("plain", log, 0.0), ("stopped", stopped, 1.0)):
+        said = ultr("head", models[0], "--log", each, "--out", tmp_path / f"{name}.parquet").stdout
+        assert ("Users stop after a click, which propensities do not know" in said) == (share > 0)
+        told = ultr("head", models[0], "--log", each, "--out", tmp_path / f"{name}.parquet", "--overwrite", "--json")
+        assert json.loads(told.stdout)["stopping"] == share

@@ -36,6 +36,7 @@ def head(
 
     Example: `ultr head model --log log --out head.parquet`
     """
+    from ultr.bias.stopping import Stopping
     from ultr.data.click_log import ClickLog
     from ultr.data.log_folder import read_document_ids
     from ultr.evaluation.head_queries import HeadQueries
@@ -57,6 +58,8 @@ def head(
     given = None if propensities is None else options.read_propensities(propensities)
     found = HeadQueries.of(ranker, clicks, document_ids=ids, propensities=given)
     found.save(out, overwrite=overwrite)
+    users = Stopping.of(clicks)
+    stopping = 0.0 if users is None else users.known
     own = found.exposure > found.fitted.strength
     content = {
         "table": str(out),
@@ -65,11 +68,18 @@ def head(
         "ruled_by_clicks": int(own.sum()),
         "prior": vars(found.fitted),
         "propensities": found.source,
+        "stopping": stopping,
     }
     if json:
         output.print_json(content)
         return
     output.echo(found.sentence)
+    if stopping:
+        who = "Users stop" if stopping == 1 else f"About {stopping:.0%} of the users stop"
+        output.echo(
+            f"{who} after a click, which propensities do not know: documents below others that are clicked much look "
+            "worse than they are, and the truth is outside of the intervals more often than they say."
+        )
     output.echo(
         f"What features say counts as much as {found.fitted.strength:,.0f} exposures at the first position; of "
         f"{content['documents']:,} documents of {content['queries']:,} queries, {content['ruled_by_clicks']:,} have "
