@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_a_mean_that_is_too_low_by_four_standard_errors_does_not_fit(errors: flo
     )
     assert log.placements is not None
     shapes = np.zeros(log.lists, dtype=np.int64)
-    parts = _parts(log.placements, log.position.values, log.offsets, shapes, log.impressions, log.clicks)
+    parts = _parts(log, log.placements, shapes)
     # Each page counts once for each of its two documents.
     found = _possible_everywhere(parts, 2)
     shown = 4 * pages
@@ -151,10 +152,5 @@ def test_a_mean_that_is_too_low_by_four_standard_errors_does_not_fit(errors: flo
 
 def test_what_exploration_did_not_place_is_no_evidence() -> None:
     log = _log()
-    arrays: dict[str, Any] = {"count": 3}
-    rest = (log.position.values, log.offsets, log.impressions, log.clicks)
-    assert ExploredCells.of(None, *rest, **arrays) is None
-    certain = Placements.of(np.ones(13))
-    assert ExploredCells.of(certain, *rest, **arrays) is None
-    unknown = Placements.unknown(13)
-    assert ExploredCells.of(unknown, *rest, **arrays) is None
+    for placements in (None, Placements.of(np.ones(13)), Placements.unknown(13)):
+        assert ExploredCells.of_log(replace(log, placements=placements)) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, SURE, TWICE, Stopping, readers_left, stopping
+from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, SURE, TWICE, Stopping, readers_left
 from ultr.clicks.examination_chain import Cascade, DependentClick
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
@@ -48,17 +48,22 @@ def _clicks(attraction: Doubles, users: int, random: np.random.Generator) -> Dou
 
 def _found(features: Doubles, clicks: Doubles, impressions: Integers, *, queries: Integers | None = None) -> Stopping:
     lists, width = clicks.shape
-    found = stopping(
-        features.reshape(lists * width, -1).astype(np.float32),
-        np.arange(lists * width),
-        np.tile(np.arange(width), lists),
-        np.arange(lists + 1) * width,
-        impressions,
-        clicks.ravel(),
-        np.arange(lists) if queries is None else queries,
-    )
+    found = Stopping.of(_shown(features.reshape(lists * width, -1), clicks, impressions, queries=queries))
     assert found is not None
     return found
+
+
+def _shown(features: Doubles, clicks: Doubles, impressions: Integers, *, queries: Integers | None = None) -> ClickLog:
+    """Lists of documents that are shown once each, with the clicks on them."""
+    lists, width = clicks.shape
+    return ClickLog.of(
+        features=features.astype(np.float32),
+        documents=np.arange(lists * width),
+        offsets=np.arange(lists + 1) * width,
+        clicks=np.rint(clicks.ravel()).astype(np.int64),
+        impressions=impressions,
+        queries=np.arange(lists) if queries is None else queries,
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
@@ -331,9 +336,7 @@ def test_pages_without_a_click_that_were_left_out_are_no_users_who_stop(*, kept:
     pages = random.random((LISTS, 30, WIDTH)) < attraction[:, None]
     counted: Mask = np.logical_or(pages.any(axis=2), kept)
     clicks, impressions = (pages & counted[..., None]).sum(axis=1).astype(float), counted.sum(axis=1)
-    rows, shown = features.reshape(clicks.size, -1).astype(np.float32), np.arange(clicks.size)
-    places, offsets = np.tile(np.arange(WIDTH), LISTS), np.arange(LISTS + 1) * WIDTH
-    found = stopping(rows, shown, places, offsets, impressions, clicks.ravel(), np.arange(LISTS))
+    found = Stopping.of(_shown(features.reshape(clicks.size, -1), clicks, impressions))
     assert (found is not None) == kept
     assert found is None or found.known == 0
 
@@ -345,9 +348,7 @@ def test_one_list_in_five_hundred_must_be_shown_without_a_click(width: int, *, t
     random = np.random.default_rng(0)
     clicks = random.multinomial(3, np.full(WIDTH, 1 / WIDTH), size=lists).astype(float)
     clicks[0, clicks[0].argmax()] -= 1
-    rows, shown = random.normal(size=(clicks.size, 2)).astype(np.float32), np.arange(clicks.size)
-    places, offsets = np.tile(np.arange(WIDTH), lists), np.arange(lists + 1) * WIDTH
-    found = stopping(rows, shown, places, offsets, np.full(lists, 3), clicks.ravel(), np.arange(lists))
+    found = Stopping.of(_shown(random.normal(size=(clicks.size, 2)), clicks, np.full(lists, 3)))
     assert (found is not None) == told
 
 

@@ -84,7 +84,7 @@ def test_an_error_says_how_positions_are_counted() -> None:
 
 
 def test_beyond_the_ends_counts_the_nearest() -> None:
-    used = UsedPositions.of(np.array([1, 3, 1]), count=6)
+    used = UsedPositions(np.isin(np.arange(6), [1, 3]))
     assert used.count == 2
     np.testing.assert_allclose(used.filled(np.array([1.0, 0.25])), [1, 1, 0.5, 0.25, 0.25, 0.25])
     np.testing.assert_allclose(used.filled(np.array([[1.0, 0.25], [1.0, 0.0]]))[1], [1, 1, 0, 0, 0, 0])

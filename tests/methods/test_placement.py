@@ -60,7 +60,7 @@ def log() -> ClickLog:
 
 def test_each_impression_of_a_batch_finds_its_weight(log: ClickLog) -> None:
     lists = TrainingLists.of_log(log, _inputs(log.features.astype(np.float64)))
-    weights = PlacementWeights.of(lists, len(log.position.levels), largest=50.0)
+    weights = PlacementWeights.of(lists, largest=50.0)
     whole, some = lists.batch(np.arange(log.lists)), lists.batch(np.array([7, 2]))
     found = weights(whole).numpy()
     assert weights(some).tolist() == [*found[log.offsets[7] : log.offsets[8]], *found[log.offsets[2] : log.offsets[3]]]

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ultr.arrays import Counts, Doubles, Integers, Mask, ratio
+from ultr.arrays import Doubles, Integers, Mask, ratio
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -66,52 +66,25 @@ class ExploredCells:
 
         `groups` has the group of each list, below `group_count`; `among` says which rows of the features count.
         """
-        counted = None if among is None else among[log.documents]
-        return cls.of(
-            log.placements,
-            log.position.values,
-            log.offsets,
-            log.impressions,
-            log.clicks,
-            count=len(log.position.levels),
-            groups=groups,
-            group_count=group_count,
-            counted=counted,
-        )
-
-    @classmethod
-    def of(
-        cls,
-        placements: Placements | None,
-        positions: Integers,
-        offsets: Integers,
-        impressions: Integers,
-        clicks: Counts,
-        *,
-        count: int,
-        groups: Integers | None = None,
-        group_count: int = 1,
-        counted: Mask | None = None,
-    ) -> ExploredCells | None:
-        """The same for arrays that are not a log's; `counted` says which shown documents count."""
+        placements, count = log.placements, len(log.position.levels)
         if placements is None or not placements.explored.any():
             return None
-        arrays = (placements, positions, offsets, page_shapes(positions, offsets, count=count), impressions, clicks)
-        everywhere = _possible_everywhere(_parts(*arrays), int(np.diff(offsets).max()))
+        shapes = page_shapes(log.position.values, log.offsets, count=count)
+        everywhere = _possible_everywhere(_parts(log, placements, shapes), int(log.lengths.max()))
         # A cell for each shape of a page, base position and position, in this order.
         widest = int(placements.bases.max()) + 1
         keys: Integers = np.empty(0, dtype=np.int64)
         left_out = 0.0
-        for part in _parts(*arrays):
+        for part in _parts(log, placements, shapes):
             usable = (part.bases > 0) | everywhere[part.lengths]
             left_out += float(part.shown[~usable].sum())
             keys = np.union1d(keys, part.keys(widest, count)[usable])
         sums = np.zeros((3, group_count * len(keys)))
         used = 0.0
-        for part in _parts(*arrays):
+        for part in _parts(log, placements, shapes):
             usable = (part.bases > 0) | everywhere[part.lengths]
-            if counted is not None:
-                usable &= counted[part.rows]
+            if among is not None:
+                usable &= among[log.documents[part.rows]]
             cell = np.searchsorted(keys, part.keys(widest, count)[usable])
             if groups is not None:
                 cell = groups[part.lists[usable]].astype(np.int64) * len(keys) + cell
@@ -184,16 +157,9 @@ def page_shapes(positions: Integers, offsets: Integers, *, count: int) -> Intege
     return np.unique(sums, return_inverse=True)[1]
 
 
-def _parts(
-    placements: Placements,
-    positions: Integers,
-    offsets: Integers,
-    shapes: Integers,
-    impressions: Integers,
-    clicks: Counts,
-) -> Iterator[_Part]:
+def _parts(log: ClickLog, placements: Placements, shapes: Integers) -> Iterator[_Part]:
     """The rows that exploration might have put elsewhere, a span of lists at a time."""
-    for span in ragged.spans(offsets):
+    for span in ragged.spans(log.offsets):
         chances = placements.propensities[span.rows]
         rows = np.flatnonzero(chances < 1)
         lists = np.repeat(np.arange(span.lists.start, span.lists.stop), span.lengths)[rows]
@@ -204,10 +170,10 @@ def _parts(
             lengths=span.lengths[lists - span.lists.start],
             shapes=shapes[lists],
             bases=placements.bases[there].astype(np.int64),
-            positions=positions[there].astype(np.int64),
+            positions=log.position.values[there].astype(np.int64),
             chances=np.maximum(chances[rows], _SMALLEST),
-            shown=impressions[lists].astype(np.float64),
-            clicked=clicks[there].astype(np.float64),
+            shown=log.impressions[lists].astype(np.float64),
+            clicked=log.clicks[there].astype(np.float64),
         )
 
 

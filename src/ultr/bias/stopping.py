@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,18 +55,47 @@ class Stopping:
 
     @classmethod
     def of(cls, log: ClickLog, *, seed: int = 0) -> Stopping | None:
-        """The users of a log; see `stopping`."""
-        return stopping(
-            log.features,
-            log.documents,
-            log.position.values,
-            log.offsets,
-            log.impressions,
-            log.clicks,
-            log.queries,
-            others=[factor.values for factor in log.factors[1:]],
-            seed=seed,
+        """The users of a log who stop, by what is clicked below many clicks and below few.
+
+        If a share s of the users stops after each click and A is the clicks above a document per impression of its
+        list, 1 - s A of them are still there, exactly: s = 1 in the cascade model, 1 - lambda in the dependent click
+        model, 0 where only the position matters. Where enough documents were shown below different clicks, each is
+        compared with itself (`stopping_by_document`). If not, and if this does not contradict it, clicks are regressed
+        on features x and position p, with its other bias factors: users of phones who hardly look further down do not
+        stop there,
+
+            E[clicks] = n exp(h_p + x w) (1 - s A).
+
+        The relevance that h and w do not know is alike within a query as a rule, which makes s too small; queries with
+        one good document that stands at the top make it too large, which shows where other lists have more than 1 / s
+        clicks per impression: no users make them of whom a share s stops at each. Users who look at all documents and
+        choose one of them look like users who stop: clicks do not tell the two apart.
+
+        None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once,
+        since a click leaves nobody there; or if hardly one has less than a click per impression: where pages without a
+        click were left out, a click above is a reason for none below.
+        """
+        places = len(log.position.levels) * min(
+            int(np.prod([len(each.levels) for each in log.factors[1:]])), int(1 / RARE)
         )
+        columns = log.features.shape[1] + places
+        rows = _Rows.of(log, sampled_lists(log.offsets, columns, purpose="stopping", seed=seed))
+        if not rows.seen().above.any() or (rows.per_impression < 1).mean() < WITHOUT_CLICK:
+            return None
+        whole = _Rows.of(log, sampled_queries(log.queries, log.offsets, places, purpose="stopping", seed=seed)).seen()
+        found = stopping_by_document(whole.document, whole.query, whole.place, whole.shown, whole.clicked, whole.above)
+        if found is None or found[1] > SURE:
+            by_features = _by_features(log.features, rows.seen())
+            if found is None or (by_features is not None and _agree(found, by_features)):
+                found = by_features
+        if found is None:
+            return None
+        share, error = found
+        beyond = share - 2 * error > CLEAR and rows.beyond(1 / (share - 2 * error)) > TWICE
+        # Where A > 1 / s nobody is left, so that there are no clicks.
+        order = np.argsort(rows.above)
+        largest = rows.above[order[np.searchsorted(np.cumsum(rows.clicked[order]), TOP * rows.clicked.sum())]]
+        return cls(min(share, 1 / max(float(largest), 1.0)), error, rows.once, beyond)
 
     @property
     def lower(self) -> float:
@@ -99,62 +127,6 @@ def readers_left(above: Doubles, share: float) -> Doubles:
     return left
 
 
-def stopping(
-    features: Floats,
-    documents: Integers,
-    positions: Integers,
-    offsets: Integers,
-    impressions: Integers,
-    clicks: Integers | Floats | Doubles,
-    queries: Integers,
-    *,
-    others: Sequence[Integers] = (),
-    seed: int = 0,
-) -> Stopping | None:
-    """How many users stop, by what is clicked below many clicks and below few.
-
-    If a share s of the users stops after each click and A is the clicks above a document per impression of its list,
-    1 - s A of them are still there, exactly: s = 1 in the cascade model, 1 - lambda in the dependent click model, 0
-    where only the position matters. Where enough documents were shown below different clicks, each is compared with
-    itself (`stopping_by_document`). If not, and if this does not contradict it, clicks are regressed on features x and
-    position p, with the `others` of its bias factors: users of phones who hardly look further down do not stop there,
-
-        E[clicks] = n exp(h_p + x w) (1 - s A).
-
-    The relevance that h and w do not know is alike within a query as a rule, which makes s too small; queries with one
-    good document that stands at the top make it too large, which shows where other lists have more than 1 / s clicks
-    per impression: no users make them of whom a share s stops at each. Users who look at all documents and choose one
-    of them look like users who stop: clicks do not tell the two apart.
-
-    None where lists cannot tell: if there are fewer queries than features and positions; if all were shown once, since
-    a click leaves nobody there; or if hardly one has less than a click per impression: where pages without a click
-    were left out, a click above is a reason for none below.
-    """
-    levels = int(positions.max(initial=0)) + 1
-    places = levels * min(int(np.prod([int(each.max(initial=0)) + 1.0 for each in others])), int(1 / RARE))
-
-    def rows_of(lists: Integers) -> _Rows:
-        return _Rows.of(lists, documents, positions, offsets, impressions, clicks, queries, others)
-
-    rows = rows_of(sampled_lists(offsets, features.shape[1] + places, purpose="stopping", seed=seed))
-    if not rows.seen().above.any() or (rows.per_impression < 1).mean() < WITHOUT_CLICK:
-        return None
-    whole = rows_of(sampled_queries(queries, offsets, places, purpose="stopping", seed=seed)).seen()
-    found = stopping_by_document(whole.document, whole.query, whole.place, whole.shown, whole.clicked, whole.above)
-    if found is None or found[1] > SURE:
-        by_features = _by_features(features, rows.seen())
-        if found is None or (by_features is not None and _agree(found, by_features)):
-            found = by_features
-    if found is None:
-        return None
-    share, error = found
-    beyond = share - 2 * error > CLEAR and rows.beyond(1 / (share - 2 * error)) > TWICE
-    # Where A > 1 / s nobody is left, so that there are no clicks.
-    order = np.argsort(rows.above)
-    largest = rows.above[order[np.searchsorted(np.cumsum(rows.clicked[order]), TOP * rows.clicked.sum())]]
-    return Stopping(min(share, 1 / max(float(largest), 1.0)), error, rows.once, beyond)
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Shown documents of some lists, and how many clicks an impression of each list has."""
@@ -172,30 +144,20 @@ class _Rows:
     """[lists]."""
 
     @classmethod
-    def of(
-        cls,
-        lists: Integers,
-        documents: Integers,
-        positions: Integers,
-        offsets: Integers,
-        impressions: Integers,
-        clicks: Integers | Floats | Doubles,
-        queries: Integers,
-        others: Sequence[Integers],
-    ) -> _Rows:
-        lengths, rows = np.diff(offsets)[lists], ragged.rows_of(lists, offsets)
+    def of(cls, log: ClickLog, lists: Integers) -> _Rows:
+        lengths, rows = log.lengths[lists], ragged.rows_of(lists, log.offsets)
         starts = ragged.from_lengths(lengths)
-        shown = np.repeat(impressions[lists], lengths).astype(np.float64)
-        clicked = clicks[rows].astype(np.float64)
+        shown = np.repeat(log.impressions[lists], lengths).astype(np.float64)
+        clicked = log.clicks[rows].astype(np.float64)
         return cls(
-            document=documents[rows],
-            query=np.repeat(queries[lists], lengths),
-            place=_places(positions, others, rows, shown),
+            document=log.documents[rows],
+            query=np.repeat(log.queries[lists], lengths),
+            place=_places(log, rows, shown),
             shown=shown,
             clicked=clicked,
             above=ragged.sums_before(clicked, starts) / shown,
-            per_impression=np.add.reduceat(clicked, starts[:-1]) / impressions[lists],
-            impressions=impressions[lists],
+            per_impression=np.add.reduceat(clicked, starts[:-1]) / log.impressions[lists],
+            impressions=log.impressions[lists],
         )
 
     def seen(self) -> _Rows:
@@ -240,16 +202,14 @@ def _by_features(features: Floats, rows: _Rows) -> tuple[float, float] | None:
     return share, float(np.sqrt((np.bincount(query, influence) ** 2).sum() * len(known) / (len(known) - width - 1)))
 
 
-def _places(positions: Integers, others: Sequence[Integers], rows: Integers, shown: Doubles) -> Integers:
+def _places(log: ClickLog, rows: Integers, shown: Doubles) -> Integers:
     """The position of each of these rows, numbered apart under each frequent combination of other bias factors."""
-    places: Integers = positions[rows].astype(np.int64)
-    if not others:
+    places: Integers = log.position.values[rows].astype(np.int64)
+    if len(log.factors) == 1:
         return places
-    found, kinds = combinations([each[rows] for each in others])
+    found, kinds = combinations([factor.values[rows] for factor in log.factors[1:]])
     frequent = np.bincount(kinds, shown, minlength=len(found)) >= RARE * shown.sum()
-    apart: Integers = (
-        places + (int(places.max(initial=0)) + 1) * np.where(frequent, 1 + np.arange(len(found)), 0)[kinds]
-    )
+    apart: Integers = places + len(log.position.levels) * np.where(frequent, 1 + np.arange(len(found)), 0)[kinds]
     return apart
 
 

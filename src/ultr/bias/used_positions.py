@@ -24,17 +24,12 @@ class UsedPositions:
     """[positions], true if a document was shown there."""
 
     @classmethod
-    def of(cls, positions: Integers, *, count: int) -> UsedPositions:
-        """Those of the position of each shown document, from 0, below `count`."""
-        shown = np.zeros(count, dtype=np.bool_)
-        for part in ragged.slices(len(positions)):
-            shown[positions[part]] = True
-        return cls(shown)
-
-    @classmethod
     def of_log(cls, log: ClickLog) -> UsedPositions:
         """Those of a log."""
-        return cls.of(log.position.values, count=len(log.position.levels))
+        shown = np.zeros(len(log.position.levels), dtype=np.bool_)
+        for part in ragged.slices(len(log.documents)):
+            shown[log.position.values[part]] = True
+        return cls(shown)
 
     @property
     def count(self) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ultr import checks
-from ultr.arrays import Integers, Mask
+from ultr.arrays import Mask
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.methods.click_baseline import ClickBaseline
@@ -234,8 +234,7 @@ def half_of_queries(lists: TrainingLists, *, seed: int) -> Mask | None:
 
     None where there are too few of them.
     """
-    groups: Integers = np.arange(lists.lists) if lists.queries is None else np.asarray(lists.queries)
-    known, numbers = np.unique(groups, return_inverse=True)
+    known, numbers = np.unique(lists.log.queries, return_inverse=True)
     if len(known) < 2:
         known, numbers = np.arange(lists.lists), np.arange(lists.lists)
     if len(known) < FEWEST:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias.position_weights import click_weights
-from ultr.bias.stopping import FEWEST_LEFT, readers_left, stopping
+from ultr.bias.stopping import FEWEST_LEFT, Stopping, readers_left
 from ultr.data import ragged
 from ultr.errors import OptionError
 from ultr.train.lists import Batch, TrainingLists
@@ -30,16 +30,7 @@ def stopping_in(lists: TrainingLists, asked: float | str) -> float:
     """The share of users who stop after a click: as asked for, or what these lists leave no doubt about."""
     if isinstance(asked, float | int):
         return float(asked)
-    found = stopping(
-        lists.inputs.features,
-        lists.documents,
-        lists.factors[0],
-        lists.offsets,
-        lists.impressions,
-        lists.clicks,
-        np.arange(lists.lists) if lists.queries is None else lists.queries,
-        others=lists.factors[1:],
-    )
+    found = Stopping.of(lists.log)
     return 0.0 if found is None else found.known
 
 

@@ -40,7 +40,7 @@ def corrected_estimate(mu: Tensor, clicks: Tensor, alpha: Tensor, beta: Tensor, 
 
 def mean_exposure(lists: TrainingLists, alpha: Doubles) -> Doubles:
     """The mean alpha over the impressions of each document, [rows of the features]; 0 for one that is never shown."""
-    cells = lists.cells(len(alpha))
+    cells = lists.log.cells()
     shown, exposed = (
         np.bincount(cells.documents, each) for each in (cells.impressions, cells.impressions * alpha[cells.positions])
     )
@@ -137,13 +137,12 @@ class DoublyRobust(Estimator[RobustObjective]):
         return [self._regression(objective, lists, steps), ranking]
 
     def _regression(self, objective: RobustObjective, lists: TrainingLists, steps: int) -> Stage:
-        positions = len(objective.other_rates)
         if self.propensities is None and self.estimator == EM:
             return em_stage(objective, lists, steps, em_rate(self.em_rate, self.relevance))
-        check_enough(self.propensities, positions)
+        check_enough(self.propensities, len(objective.other_rates))
 
         def begin(_: Models) -> None:
-            found = given_or_estimated(self.propensities, self.estimator, lists, positions)
+            found = given_or_estimated(self.propensities, self.estimator, lists.log)
             objective.relevant_rates.copy_(torch.from_numpy(found / found.max()))
 
         loss, score = objective.click_loss, objective.score

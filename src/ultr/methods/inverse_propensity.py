@@ -78,11 +78,10 @@ class InversePropensity(Estimator[WeightedObjective]):
 
     def stages(self, objective: WeightedObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """One stage, on the weighted clicks."""
-        positions = len(objective.propensities)
-        check_enough(self.propensities, positions)
+        check_enough(self.propensities, len(objective.propensities))
 
         def begin(_: Models) -> None:
-            found = given_or_estimated(self.propensities, self.estimator, lists, positions)
+            found = given_or_estimated(self.propensities, self.estimator, lists.log)
             objective.propensities.copy_(torch.from_numpy(np.maximum(found / found[0], self.smallest)))
 
         return [

@@ -30,13 +30,13 @@ class PlacementWeights:
     positions: int
 
     @classmethod
-    def of(cls, lists: TrainingLists, positions: int, *, largest: float) -> PlacementWeights:
-        """The weights of a log with so many positions."""
-        cells = lists.cells(positions)
+    def of(cls, lists: TrainingLists, *, largest: float) -> PlacementWeights:
+        """The weights of the lists of a log."""
+        cells = lists.log.cells()
         chances = smoothed(cells, multinomial(cells, lists.inputs))
-        keys = cells.ids[cells.documents] * positions + cells.positions
+        keys = cells.ids[cells.documents] * cells.count + cells.positions
         weights = balanced(cells, chances, largest=largest)
-        return cls(torch.from_numpy(keys), torch.from_numpy(weights).float(), positions)
+        return cls(torch.from_numpy(keys), torch.from_numpy(weights).float(), cells.count)
 
     def __call__(self, batch: Batch) -> Tensor:
         """The weight of each document of a batch of the log, [documents]."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles
-from ultr.bias import SWAP_ESTIMATORS, ExploredCells, SwapTable, click_rate_curve
-from ultr.bias.swaps import with_exploration
+from ultr.bias import SWAP_ESTIMATORS, estimate_propensities
+from ultr.bias.resampled import CLICK_RATE
 from ultr.bias.used_positions import UsedPositions
-from ultr.data.totals import totals
+from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
-from ultr.train.lists import TrainingLists
 
-CLICK_RATE = "click-rate"
 ESTIMATORS = (*SWAP_ESTIMATORS, CLICK_RATE)
 
 
@@ -33,31 +29,15 @@ def check_enough(given: tuple[float, ...] | None, positions: int) -> None:
         )
 
 
-def given_or_estimated(
-    given: tuple[float, ...] | None, estimator: str, lists: TrainingLists, positions: int
-) -> Doubles:
+def given_or_estimated(given: tuple[float, ...] | None, estimator: str, log: ClickLog) -> Doubles:
     """The given propensities in their own unit, or those of one of the `ESTIMATORS`, [positions]."""
     if given is not None:
-        return np.array(given[:positions], dtype=np.float64)
-    used = UsedPositions.of(lists.factors[0], count=positions)
-    dense = lists if used.all else replace(lists, factors=(used.numbers(lists.factors[0]), *lists.factors[1:]))
-    with used.named():
-        return used.filled(_estimated(estimator, dense, used.count))
-
-
-def _estimated(estimator: str, lists: TrainingLists, positions: int) -> Doubles:
-    """The propensities of lists that have documents at all of so many positions."""
-    if estimator == CLICK_RATE:
-        return click_rate_curve(
-            totals(lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions)
-        )
-    if positions == 1:
-        raise DataError(
-            "every list of the log shows one document, at position 1, so there are no two positions to compare and no "
-            "two documents to rank; give a log with longer lists"
-        )
-    explored = ExploredCells.of(
-        lists.placements, lists.factors[0], lists.offsets, lists.impressions, lists.clicks, count=positions
-    )
-    swaps = SwapTable.of(lists.cells(positions, fewest_positions=2))
-    return SWAP_ESTIMATORS[estimator](with_exploration(swaps, explored))
+        return np.array(given[: len(log.position.levels)], dtype=np.float64)
+    used = UsedPositions.of_log(log)
+    if used.count == 1 and estimator != CLICK_RATE:
+        with used.named():
+            raise DataError(
+                "every list of the log shows one document, at position 1, so there are no two positions to compare and "
+                "no two documents to rank; give a log with longer lists"
+            )
+    return estimate_propensities(log, estimator)

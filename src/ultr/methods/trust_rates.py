@@ -98,8 +98,7 @@ class TrustObjective(PointwiseObjective):
 
 def em_stage(objective: TrustObjective, lists: TrainingLists, steps: int, rate: float) -> Stage:
     """The stage that estimates the click rates and trains the judge, batch by batch."""
-    levels, *totals = lists.factor_totals()
-    shown, clicked = (np.bincount(levels[:, 0], each, minlength=len(objective.other_rates)) for each in totals)
+    shown, clicked = lists.log.totals(lists.log.position)
     rates = torch.from_numpy(clicked / np.maximum(shown, 1)).float()
     return Stage(
         "expectation and maximisation",

@@ -167,8 +167,7 @@ class TwoTower(Estimator[TowersObjective]):
         """One stage, on the likelihood; validation has no dropout, no adversary and no weights."""
         weights = None
         if self.largest_weight is not None:
-            positions = len(objective.tower.factors[0].levels)
-            weights = PlacementWeights.of(lists, positions, largest=self.largest_weight)
+            weights = PlacementWeights.of(lists, largest=self.largest_weight)
         return [
             Stage(
                 "likelihood",

@@ -13,12 +13,9 @@ from torch import Tensor
 
 from ultr.arrays import Doubles, Floats, Integers, Mask
 from ultr.data import ragged
-from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
 from ultr.data.judged import JudgedLists
-from ultr.data.placements import Placements
-from ultr.data.totals import totals
 from ultr.relevance.inputs import Documents, Inputs
 
 
@@ -131,10 +128,8 @@ class TrainingLists:
     """[pairs], the impressions that clicked both; see `ClickLog.pair_clicks`."""
     session_pairs: bool = False
     """True: pairs are those of the sampled sessions, in the place of `pair_clicks`."""
-    queries: Integers | None = None
-    """[lists], the query of each list of a log."""
-    placements: Placements | None = None
-    """Placements of the shown documents by exploration, if the log has them."""
+    source: ClickLog | None = None
+    """The log that they are all lists of, if they are of one."""
     signals: tuple[WeightedSignal, ...] = ()
     """The signals that make up the value; empty where clicks are all that is learned from."""
 
@@ -148,9 +143,8 @@ class TrainingLists:
             factors=tuple(factor.values for factor in log.factors),
             clicks=log.clicks,
             impressions=log.impressions,
-            queries=log.queries,
             pair_clicks=log.pair_clicks if pairs else None,
-            placements=log.placements,
+            source=log,
         )
 
     @classmethod
@@ -175,6 +169,12 @@ class TrainingLists:
         value = sum(weights[name] * float(total.sum()) for name, total in totals.items())
         unit = float(log.clicks.sum()) / value
         return replace(self, signals=tuple(WeightedSignal(weights[name] * unit, totals[name]) for name in weights))
+
+    @property
+    def log(self) -> ClickLog:
+        """The log, for what a method takes from it before training."""
+        assert self.source is not None, "these lists are not of a log"
+        return self.source
 
     @property
     def lists(self) -> int:
@@ -273,22 +273,10 @@ class TrainingLists:
     def _pair_offsets(self) -> Integers:
         return ragged.pair_offsets(self.offsets)
 
-    def cells(self, positions: int, *, fewest_positions: int = 1) -> Cells:
-        """Impressions and clicks of each document at each of so many positions; see `Cells.of`."""
-        return Cells.of(
-            self.documents,
-            self.factors[0],
-            self.impressions,
-            self.clicks,
-            count=positions,
-            offsets=self.offsets,
-            fewest_positions=fewest_positions,
-        )
-
     def factor_totals(self) -> tuple[Integers, Doubles, Doubles]:
         """The combinations of levels that occur, [combinations, factors], and the impressions and clicks of each."""
         levels, numbers = combinations(self.factors)
-        return levels, *totals(numbers, self.offsets, self.impressions, self.clicks, count=len(levels))
+        return levels, *self.log.totals(numbers, count=len(levels))
 
 
 def _uniform(sizes: Integers, share: Integers, random: np.random.Generator) -> Floats:
