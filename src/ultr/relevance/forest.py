@@ -33,27 +33,15 @@ def forest_of_lightgbm(
 
     `codes` has the category codes of each categorical feature by the numbers that LightGBM knows them by.
     """
-    forest = Forest.empty()
+    rows: list[tuple[float, ...]] = []
     for number, tree in enumerate(trees):
-        rows = list(_rows(by_thresholds(tree["tree_structure"], codes or {})))
-        matrix = np.array(rows, dtype=np.float64).reshape(-1, 6)
-        forest = forest.add(
-            Forest(
-                features=matrix[:, 0].astype(np.int64),
-                thresholds=matrix[:, 1].astype(np.float32),
-                missing_left=matrix[:, 2].astype(bool),
-                left=matrix[:, 3].astype(np.int64),
-                right=matrix[:, 4].astype(np.int64),
-                values=matrix[:, 5],
-                roots=np.zeros(1, dtype=np.int64),
-                outputs=np.array([number % outputs]),
-            )
-        )
-    return forest
+        nodes = _rows(by_thresholds(tree["tree_structure"], codes or {}), len(rows))
+        rows += [(number, number % outputs, *node) for node in nodes]
+    return Forest.of_matrix(np.array(rows, dtype=np.float64).reshape(-1, 8))
 
 
-def _rows(node: dict[str, Any], number: int = 0) -> Iterator[tuple[float, ...]]:
-    """The rows of a node and of all below it, numbered from `number`."""
+def _rows(node: dict[str, Any], number: int) -> Iterator[tuple[float, ...]]:
+    """The rows of a node and of all below it, numbered from `number`, as in `Forest.as_matrix` behind its tree."""
     if "split_feature" not in node:
         yield LEAF, 0, 0, number, number, node["leaf_value"]
         return

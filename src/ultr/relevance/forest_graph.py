@@ -15,8 +15,8 @@ class ForestGraph(nn.Module):
     def __init__(self, forest: Forest, outputs: int) -> None:
         super().__init__()
         self.outputs = outputs
-        tree = np.repeat(np.arange(len(forest)), np.diff(np.append(forest.roots, len(forest.features))))
-        first = forest.roots[tree] if len(forest) else tree
+        tree = forest.trees
+        first = forest.roots[tree]
         leaf = forest.features == LEAF
         nodes = np.arange(len(tree)) - first
         self.attributes = {

@@ -43,32 +43,12 @@ class Forest:
     @classmethod
     def empty(cls) -> Self:
         """No trees: every output is 0."""
-        numbers = np.zeros(0, dtype=np.int64)
-        return cls(
-            features=numbers,
-            thresholds=np.zeros(0, dtype=np.float32),
-            missing_left=np.zeros(0, dtype=bool),
-            left=numbers,
-            right=numbers,
-            values=np.zeros(0),
-            roots=numbers,
-            outputs=numbers,
-        )
+        return cls.of_matrix(np.zeros((0, 8)))
 
     @classmethod
     def constant(cls, value: float) -> Self:
         """One tree of one leaf."""
-        zero = np.zeros(1, dtype=np.int64)
-        return cls(
-            features=np.full(1, LEAF),
-            thresholds=np.zeros(1, dtype=np.float32),
-            missing_left=np.zeros(1, dtype=bool),
-            left=zero,
-            right=zero,
-            values=np.array([value]),
-            roots=zero,
-            outputs=zero,
-        )
+        return cls.of_matrix(np.array([[0, 0, LEAF, 0, 0, 0, 0, value]]))
 
     def lowest(self) -> float:
         """A bound that no sum of leaves is below."""
@@ -78,6 +58,11 @@ class Forest:
     def __len__(self) -> int:
         """The number of trees."""
         return len(self.roots)
+
+    @property
+    def trees(self) -> Integers:
+        """[nodes], the tree that each belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(np.append(self.roots, len(self.features))))
 
     @property
     def depth(self) -> int:
@@ -120,8 +105,7 @@ class Forest:
 
     def project(self, vector: Doubles) -> Forest:
         """The forest of r(x) . vector: each leaf times the component of its tree's output."""
-        lengths = np.diff(np.append(self.roots, len(self.features)))
-        scale = np.repeat(np.asarray(vector, dtype=np.float64)[self.outputs], lengths)
+        scale = np.asarray(vector, dtype=np.float64)[self.outputs[self.trees]]
         return replace(self, values=self.values * scale, outputs=np.zeros_like(self.outputs))
 
     def leaves(self, features: Floats) -> Integers:
@@ -147,7 +131,7 @@ class Forest:
 
     def as_matrix(self) -> Doubles:
         """All of it as one matrix, [nodes, 8]; `of_matrix` reads it."""
-        tree = np.repeat(np.arange(len(self)), np.diff(np.append(self.roots, len(self.features))))
+        tree = self.trees
         columns = (
             tree,
             self.outputs[tree],

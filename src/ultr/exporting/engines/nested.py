@@ -29,7 +29,7 @@ class InnerNode(Generic[T]):
 def trees(forest: Forest, split: Callable[[InnerNode[T]], T], leaf: Callable[[int, float], T]) -> list[T]:
     """Every tree of a forest, made by these functions from the leaves up; nodes are numbered from 0 in each tree."""
     made: list[Any] = [None] * len(forest.features)
-    first = np.repeat(forest.roots, np.diff(np.append(forest.roots, len(forest.features))))
+    first = forest.roots[forest.trees]
     # What follows a node has a higher number, so that backwards both sides are there before their node.
     for node in reversed(range(len(made))):
         number, feature = int(node - first[node]), int(forest.features[node])
