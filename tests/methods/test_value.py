@@ -126,7 +126,7 @@ def test_only_the_proportions_of_weights_count() -> None:
     log, inputs = world(), inputs_of(world().features)
     lists = TrainingLists.of_log(log, inputs)
     ones, twenties = (
-        lists.with_value(log, {"click": weight, "purchase": 3 * weight}).batch(np.arange(5)) for weight in (1, 20)
+        lists.with_value({"click": weight, "purchase": 3 * weight}).batch(np.arange(5)) for weight in (1, 20)
     )
     assert ones.values is not None
     assert twenties.values is not None
@@ -135,7 +135,7 @@ def test_only_the_proportions_of_weights_count() -> None:
 
 def test_all_lists_have_as_much_value_as_clicks() -> None:
     log = world()
-    lists = TrainingLists.of_log(log, inputs_of(log.features)).with_value(log, {"purchase": 7})
+    lists = TrainingLists.of_log(log, inputs_of(log.features)).with_value({"purchase": 7})
     values = lists.batch(np.arange(log.lists)).values
     assert values is not None
     totals = values.double().numpy() * log.impressions[:, None]

@@ -25,7 +25,7 @@ from ultr.relevance.recipe import RECIPES
 from ultr.train import allocator, sampled_steps
 from ultr.train.checkpoint import Checkpoint
 from ultr.train.lists import Batch, TrainingLists
-from ultr.train.loop import LoopOptions, train
+from ultr.train.loop import train
 from ultr.train.objective import ScalarObjective
 from ultr.train.ranking_model import RankingModel
 from ultr.train.sampled_steps import train_step
@@ -115,7 +115,7 @@ def _noises(log: ClickLog, monkeypatch: pytest.MonkeyPatch, *, seed: int = 0) ->
     with monkeypatch.context() as patch:
         patch.setattr(sampled_steps, "train_step", watched)
         patch.setattr(ListSampler, "__call__", lambda *_: np.arange(lists.lists))
-        train(model, [stage, stage], lists, training=RECIPES["fast"], options=LoopOptions(100, None, seed))
+        train(model, [stage, stage], lists, training=RECIPES["fast"], evaluate_every=100, seed=seed)
     return found
 
 

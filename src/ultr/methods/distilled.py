@@ -26,7 +26,7 @@ from ultr.relevance.relevance_model import Relevance
 from ultr.relevance.trees import BoostedTrees, Trees
 from ultr.seeding import generator
 from ultr.train.lists import Batch, TrainingLists
-from ultr.train.loop import LoopOptions, train
+from ultr.train.loop import train
 from ultr.train.objective import ScalarObjective
 from ultr.train.progress import Observer
 from ultr.train.selection import ClickValidation, chunks
@@ -97,7 +97,9 @@ class Distilled(Estimator[ScalarObjective]):
             self.stages(model.objective, lists, training.steps),
             _with_targets(lists, scores / sigma),
             training=training,
-            options=LoopOptions(self.evaluate_every, patience, self.seed),
+            seed=self.seed,
+            evaluate_every=self.evaluate_every,
+            patience=patience,
             validation=ClickValidation(_with_targets(others, held_out_scores / sigma)),
             observer=observer,
         )

@@ -40,7 +40,7 @@ from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.train.checkpoint import Checkpoint, Record
 from ultr.train.device import check_device
 from ultr.train.lists import TrainingLists
-from ultr.train.loop import LoopOptions, train
+from ultr.train.loop import train
 from ultr.train.process_group import ProcessGroup
 from ultr.train.progress import Bar, Observer
 from ultr.train.ranking_model import ObjectiveT, RankingModel
@@ -124,10 +124,7 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
     def lists_of(self, data: ClickLog | JudgedLists, inputs: Inputs) -> TrainingLists:
         """The lists that the method trains on, with their value if there is one."""
         lists = self.training_lists(data, inputs)
-        if self.value is None:
-            return lists
-        assert isinstance(data, ClickLog)
-        return lists.with_value(data, self.value)
+        return lists if self.value is None else lists.with_value(self.value)
 
     @classmethod
     def measure_of(cls, stage: str) -> str:
@@ -267,7 +264,9 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
             self.all_stages(model.objective, lists, training.steps),
             lists,
             training=training,
-            options=LoopOptions(self.evaluate_every, self.patience, self.seed),
+            seed=self.seed,
+            evaluate_every=self.evaluate_every,
+            patience=self.patience,
             validation=self._validation(validation, data, lists.inputs),
             checkpoint=checkpoint,
             observer=observer,

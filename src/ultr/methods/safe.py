@@ -42,7 +42,7 @@ from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.seeding import generator
 from ultr.train.bounded import LOGGED, Bounded, bounded_ranks
 from ultr.train.lists import Batch, TrainingLists
-from ultr.train.loop import LoopOptions, train
+from ultr.train.loop import train
 from ultr.train.objective import ScalarObjective
 from ultr.train.progress import Observer
 from ultr.train.ranking_model import RankingModel
@@ -130,7 +130,7 @@ def make_safe(
         )
     lists = _lists(ranker, held_out)
     if value is not None:
-        lists = lists.with_value(held_out, value)
+        lists = lists.with_value(value)
     found = Gains.of(model, lists, held_out, curve.clipped, factors, seed=seed)
     intervals = [found.over(0, number, seed=seed) for number in range(len(factors))]
     best = found.farthest(seed=seed) if events >= FEWEST_CLICKS else 0
@@ -247,7 +247,7 @@ def _logged_order(
         [Stage("logged order", training.steps, loss, objective.score)],
         kept,
         training=training,
-        options=LoopOptions(None, None, seed),
+        seed=seed,
         validation=ClickValidation(others),
         observer=observer,
     )

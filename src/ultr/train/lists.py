@@ -159,15 +159,15 @@ class TrainingLists:
             impressions=np.ones(judged.queries, dtype=np.int64),
         )
 
-    def with_value(self, log: ClickLog, weights: Mapping[str, float]) -> TrainingLists:
-        """The same lists of this log with a value: the sum of some of its signals, each with its weight.
+    def with_value(self, weights: Mapping[str, float]) -> TrainingLists:
+        """The same lists with a value: the sum of some signals of their log, each with its weight.
 
         The unit is such that all lists together have as much value as clicks, so that what suits clicks in learning
         rates, gradients and leaves suits values.
         """
-        totals = {name: log.signal(name) for name in weights}
+        totals = {name: self.log.signal(name) for name in weights}
         value = sum(weights[name] * float(total.sum()) for name, total in totals.items())
-        unit = float(log.clicks.sum()) / value
+        unit = float(self.log.clicks.sum()) / value
         return replace(self, signals=tuple(WeightedSignal(weights[name] * unit, totals[name]) for name in weights))
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
@@ -23,32 +22,24 @@ from ultr.train.stage import Stage
 from ultr.train.steps import Steps
 
 
-@dataclass(frozen=True)
-class LoopOptions:
-    """Options of the loop that no stage and no relevance model has."""
-
-    evaluate_every: int | None
-    """Steps between validations and checkpoints; None: as the training says."""
-    patience: int | None
-    """Validations in a row without a new best value after which a stage ends."""
-    seed: int
-
-
 def train(
     model: RankingModel,
     stages: Sequence[Stage],
     lists: TrainingLists,
     *,
     training: Training,
-    options: LoopOptions,
+    seed: int,
+    evaluate_every: int | None = None,
+    patience: int | None = None,
     validation: Validation | None = None,
     checkpoint: Checkpoint | None = None,
     observer: Observer | None = None,
 ) -> list[Record]:
     """Fit the model stage by stage, in place, and give the learning curve.
 
-    Every `evaluate_every` steps the weights are validated and a checkpoint is written. A stage ends with its best
-    weights (the last ones without validation). A run that finds its own checkpoint goes on from there.
+    Every `evaluate_every` steps (by default as the training says) the weights are validated and a checkpoint is
+    written. A stage ends with its best weights (the last ones without validation), early after `patience` validations
+    in a row without a new best value. A run that finds its own checkpoint goes on from there.
     """
     keep_freed_memory()
     observer, group = observer or Silent(), ProcessGroup.of_environment()
@@ -68,7 +59,7 @@ def train(
         model.train_only(stage)
         before, now = (now, part), stage.training or training
         part = stage.part
-        evaluate_every = options.evaluate_every or now.evaluate_every
+        every = evaluate_every or now.evaluate_every
         if optimizer is None or now != before[0] or part is not before[1]:
             share = 1.0 if part is None else float(np.mean(part))
             optimizer = now.build_optimizer(model, steps_per_epoch=share * lists.steps_per_epoch(now.batch_size))
@@ -79,9 +70,9 @@ def train(
                 stage.begin(model.by_name)
             # Trees get ready to grow from what `begin` has left.
             steps: Steps = (SampledSteps if now.batch_size else FullSteps)(
-                model, stage, number, lists, optimizer, now, group, options.seed
+                model, stage, number, lists, optimizer, now, group, seed
             )
-            while state.step < stage.steps and not _out_of_patience(stage, state, options.patience, evaluate_every):
+            while state.step < stage.steps and not _out_of_patience(stage, state, patience, every):
                 for parameters in optimizer.param_groups:
                     parameters["lr"] = now.rate(state.step / stage.steps)
                 try:
@@ -93,7 +84,7 @@ def train(
                 state.loss_count += 1
                 observer.step(state.step)
 
-                if state.step % evaluate_every == 0 or state.step == stage.steps:
+                if state.step % every == 0 or state.step == stage.steps:
                     value = group.broadcast(
                         validation(model, stage) if validation is not None and group.leads else None
                     )

@@ -16,33 +16,23 @@ WIDE = 120
 
 
 class Observer(Protocol):
-    """Something that is told how training goes."""
+    """Something that is told how training goes; one that derives from it does nothing but what it says itself."""
 
     def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:
         """A stage begins, or goes on after `done` steps; leaving the context is its end, good or bad."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
-        ...
-
-    def record(self, record: Record, *, best: float | None) -> None:
-        """The learning curve has a new line."""
-        ...
-
-
-class Silent:
-    """An observer that shows nothing."""
-
-    def watch(self, stage: str, steps: int, *, done: int) -> AbstractContextManager[None]:
-        """Show nothing."""
         return nullcontext()
 
     def step(self, done: int) -> None:
-        """Show nothing."""
+        """So many steps of the stage are done."""
+        return
 
     def record(self, record: Record, *, best: float | None) -> None:
-        """Show nothing."""
+        """The learning curve has a new line."""
+        return
+
+
+class Silent(Observer):
+    """An observer that shows nothing."""
 
 
 class Bar:

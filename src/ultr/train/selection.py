@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -27,12 +26,8 @@ MOST = 20_000
 """Most held-out lists that choose the weights."""
 
 
-class Validation(Protocol):
-    """A number that says how good a stage's weights are; higher is better."""
-
-    def __call__(self, model: RankingModel, stage: Stage) -> float:
-        """The value of the present weights."""
-        ...
+Validation = Callable[[RankingModel, Stage], float]
+"""A number that says how good the present weights of a stage are; higher is better."""
 
 
 class LabelValidation:
