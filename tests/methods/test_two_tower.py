@@ -15,8 +15,8 @@ from ultr.data.bias_factor import BiasFactor
 from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.methods import TwoTower
-from ultr.methods.bias_dropout import drop
 from ultr.methods.factors import Factor
+from ultr.methods.observation import drop
 from ultr.methods.two_tower import TowersObjective, reverse
 from ultr.metrics import kendall_tau
 from ultr.relevance import MLP

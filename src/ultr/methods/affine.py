@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from ultr import checks
@@ -14,12 +13,10 @@ from ultr.arrays import Doubles
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
-from ultr.methods.factors import POSITION, Factor
+from ultr.methods.factors import Factor
 from ultr.methods.trust_rates import JUDGE, TrustObjective, em_stage
-from ultr.relevance.preprocessing import InputLayout
-from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists
-from ultr.train.stage import Stage
+from ultr.train.stage import RELEVANCE, Stage
 
 
 class AffineObjective(TrustObjective):
@@ -51,6 +48,8 @@ class Affine(Estimator[AffineObjective]):
     """
 
     name: ClassVar[str] = "affine"
+    position_only: ClassVar[bool] = True
+    model_names: ClassVar[tuple[str, ...]] = (*RELEVANCE, *JUDGE)
     by_loss: ClassVar[tuple[str, ...]] = ("corrected clicks",)
 
     em_rate: float | None = None
@@ -65,17 +64,9 @@ class Affine(Estimator[AffineObjective]):
             checks.share("em_rate", self.em_rate)
         checks.share("smallest", self.smallest)
 
-    def learns(self, factor: Factor) -> bool:
-        """Only the position."""
-        return factor.name == POSITION
-
     def objective(self, factors: Sequence[Factor]) -> AffineObjective:
         """Two click rates for each position."""
         return AffineObjective(len(factors[0].levels))
-
-    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
-        """The ranker and the judge."""
-        return {name: self.relevance.build(features, 1, generator=generator) for name in ("relevance", *JUDGE)}
 
     def stages(self, objective: AffineObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The EM, then the ranker."""

@@ -20,16 +20,6 @@ from ultr.train.objective import ScalarObjective
 from ultr.train.stage import Stage
 
 
-def dual_loss(relevance: Tensor, observation: Tensor, clicks: Tensor, *, mask: Tensor) -> Tensor:
-    """The inverse-propensity loss of the ranker plus the inverse-relevance loss of the propensities, [lists].
-
-    All arguments are [lists, width]; relevance and observation are logits.
-    """
-    of_ranker = softmax_cross_entropy(relevance, clicks * first_over_each(observation), mask=mask)
-    of_propensities = softmax_cross_entropy(observation, clicks * first_over_each(relevance), mask=mask)
-    return of_ranker + of_propensities
-
-
 class DualObjective(ScalarObjective):
     """h(t), the logit of observation, beside f(x), the logit of relevance."""
 
@@ -42,8 +32,11 @@ class DualObjective(ScalarObjective):
         return batch.pad(r.squeeze(-1)) + self._observation(batch)
 
     def loss(self, r: Tensor, batch: Batch) -> Tensor:
-        """Both losses of each list, [lists]."""
-        return dual_loss(batch.pad(r.squeeze(-1)), self._observation(batch), batch.clicks, mask=batch.mask)
+        """The inverse-propensity loss of the ranker plus the inverse-relevance loss of the propensities, [lists]."""
+        relevance, observation, clicks = batch.pad(r.squeeze(-1)), self._observation(batch), batch.clicks
+        of_ranker = softmax_cross_entropy(relevance, clicks * first_over_each(observation), mask=batch.mask)
+        of_propensities = softmax_cross_entropy(observation, clicks * first_over_each(relevance), mask=batch.mask)
+        return of_ranker + of_propensities
 
     def _observation(self, batch: Batch) -> Tensor:
         return batch.pad(self.observation(batch.factors).squeeze(-1))
@@ -68,6 +61,7 @@ class DLA(Estimator[DualObjective]):
     """
 
     name: ClassVar[str] = "dla"
+    within_lists: ClassVar[bool] = True
 
     smooth: bool = True
     """A smooth curve over the bins of a numeric bias factor; else a value for each bin."""
@@ -76,10 +70,6 @@ class DLA(Estimator[DualObjective]):
         """Raise an `OptionError` for an option that does not fit."""
         super().check()
         checks.boolean("smooth", self.smooth)
-
-    def learns(self, factor: Factor) -> bool:
-        """Only factors that vary within a list."""
-        return not factor.by_page
 
     def objective(self, factors: Sequence[Factor]) -> DualObjective:
         """A logit for each level of each bias factor."""

@@ -16,11 +16,9 @@ from ultr.arrays import Doubles
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
-from ultr.methods.factors import POSITION, Factor
+from ultr.methods.factors import Factor
 from ultr.methods.position_propensities import ESTIMATORS, check_enough, check_given, given_or_estimated
 from ultr.methods.trust_rates import JUDGE, TrustObjective, em_stage
-from ultr.relevance.preprocessing import InputLayout
-from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.stage import RELEVANCE, Models, Stage
 
@@ -81,6 +79,8 @@ class DoublyRobust(Estimator[RobustObjective]):
     """
 
     name: ClassVar[str] = "doubly-robust"
+    position_only: ClassVar[bool] = True
+    model_names: ClassVar[tuple[str, ...]] = (*RELEVANCE, *JUDGE)
     by_loss: ClassVar[tuple[str, ...]] = ("regression", "doubly robust")
 
     propensities: tuple[float, ...] | None = None
@@ -102,17 +102,9 @@ class DoublyRobust(Estimator[RobustObjective]):
         checks.share("smallest", self.smallest)
         check_given(self.propensities)
 
-    def learns(self, factor: Factor) -> bool:
-        """Only the position."""
-        return factor.name == POSITION
-
     def objective(self, factors: Sequence[Factor]) -> RobustObjective:
         """Two click rates for each position."""
         return RobustObjective(len(factors[0].levels))
-
-    def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
-        """The ranker and the judge."""
-        return {name: self.relevance.build(features, 1, generator=generator) for name in (*RELEVANCE, *JUDGE)}
 
     def stages(self, objective: RobustObjective, lists: TrainingLists, steps: int) -> Sequence[Stage]:
         """The regression, with the click rates where they are not given, then the ranker."""
@@ -131,7 +123,7 @@ class DoublyRobust(Estimator[RobustObjective]):
             steps,
             loss,
             objective.score,
-            uses=(*RELEVANCE, *JUDGE),
+            uses=self.model_names,
             held_out=lambda r, batch: objective.robust_loss(r, batch, self.smallest),
         )
         return [self._regression(objective, lists, steps), ranking]

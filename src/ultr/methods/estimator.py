@@ -25,7 +25,7 @@ from ultr.data.shown_rows import data_of
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.methods.averaged import averaged_model, learn_averaged
 from ultr.methods.configured import Configured
-from ultr.methods.factors import Factor, factors_of, warn_of_others
+from ultr.methods.factors import POSITION, Factor, factors_of, warn_of_others
 from ultr.methods.fitted import Fitted
 from ultr.methods.known_levels import check_factors, known_levels
 from ultr.methods.model_file import weights_digest
@@ -45,7 +45,7 @@ from ultr.train.process_group import ProcessGroup
 from ultr.train.progress import Bar, Observer
 from ultr.train.ranking_model import ObjectiveT, RankingModel
 from ultr.train.selection import ClickValidation, LabelValidation, Validation
-from ultr.train.stage import Stage
+from ultr.train.stage import RELEVANCE, Stage
 from ultr.train.value import VALUE, value_stage
 
 
@@ -64,6 +64,12 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
     """The relevance models that it works with."""
     without: ClassVar[tuple[str, ...]] = ()
     """Options of all methods, or `relevance__NAME` of its relevance model, that it has no use for and refuses."""
+    model_names: ClassVar[tuple[str, ...]] = RELEVANCE
+    """Its relevance models, of one output each; `relevance` is the one that ranks."""
+    position_only: ClassVar[bool] = False
+    """True: of all bias factors it learns the position alone."""
+    within_lists: ClassVar[bool] = False
+    """True: it learns no bias factor that is the same for a whole list."""
     counts_pairs: ClassVar[bool] = False
     """True: it needs to know which documents were clicked together."""
     held_out_measure: ClassVar[str] = "held-out log-likelihood"
@@ -98,8 +104,8 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
         """The stages of training, one after the other; the first has so many steps."""
 
     def models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
-        """New relevance models by name; `relevance` is the one that ranks."""
-        return {"relevance": self.relevance.build(features, 1, generator=generator)}
+        """New relevance models by name."""
+        return {name: self.relevance.build(features, 1, generator=generator) for name in self.model_names}
 
     def value_models(self, features: InputLayout, generator: torch.Generator) -> dict[str, RelevanceModel]:
         """New relevance models of the value, by name."""
@@ -111,7 +117,9 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
 
     def learns(self, factor: Factor) -> bool:
         """True if the method can learn the bias of this factor; others are left out of it, and named in a warning."""
-        return True
+        if self.position_only:
+            return factor.name == POSITION
+        return not (self.within_lists and factor.by_page)
 
     def starts_warm(self, weight: str) -> bool:
         """True if a weight of this name may begin as an earlier ranker has it."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from ultr import checks
 from ultr.losses import softmax_cross_entropy
 from ultr.methods.estimator import Estimator
-from ultr.methods.factors import POSITION, Factor
+from ultr.methods.factors import Factor
 from ultr.methods.position_propensities import ESTIMATORS, check_enough, check_given, given_or_estimated
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import ScalarObjective
@@ -53,6 +53,7 @@ class InversePropensity(Estimator[WeightedObjective]):
     """
 
     name: ClassVar[str] = "inverse-propensity"
+    position_only: ClassVar[bool] = True
 
     propensities: tuple[float, ...] | None = None
     """By position from the first, in any unit (`read_propensities` reads a file); by default estimated."""
@@ -67,10 +68,6 @@ class InversePropensity(Estimator[WeightedObjective]):
         checks.one_of("estimator", self.estimator, ESTIMATORS)
         checks.share("smallest", self.smallest)
         check_given(self.propensities)
-
-    def learns(self, factor: Factor) -> bool:
-        """Only the position."""
-        return factor.name == POSITION
 
     def objective(self, factors: Sequence[Factor]) -> WeightedObjective:
         """A propensity for each position."""

@@ -13,10 +13,9 @@ from torch.nn import functional
 from ultr import checks
 from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
-from ultr.methods.bias_dropout import drop
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
-from ultr.methods.observation import Observation
+from ultr.methods.observation import Observation, drop
 from ultr.relevance.mlp import MLP
 from ultr.relevance.preprocessing import InputLayout
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
@@ -95,6 +94,7 @@ class LBD(Estimator[DecoupledObjective]):
     """
 
     name: ClassVar[str] = "lbd"
+    within_lists: ClassVar[bool] = True
     takes: ClassVar[type[Relevance]] = MLP
 
     dimension: int = 8
@@ -114,10 +114,6 @@ class LBD(Estimator[DecoupledObjective]):
         checks.boolean("smooth", self.smooth)
         if checks.not_negative("dropout", self.dropout) >= 1:
             raise OptionError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
-
-    def learns(self, factor: Factor) -> bool:
-        """Only factors that vary within a list."""
-        return not factor.by_page
 
     def objective(self, factors: Sequence[Factor]) -> DecoupledObjective:
         """A vector and a number for each level of each bias factor."""

@@ -82,6 +82,11 @@ class Observation(nn.Module):
         return {factor.name: table for factor, table in zip(self.factors, tables, strict=True)}
 
 
+def drop(bias: Tensor, noise: Tensor, dropout: float) -> Tensor:
+    """Inverted dropout: 0 where the noise is below `dropout`, else bias / (1 - dropout), so that the mean is kept."""
+    return bias * (noise >= dropout).to(bias.dtype) / (1 - dropout)
+
+
 def spline_basis(factor: Factor) -> Tensor | None:
     """The matrix from values at the knots to all bins of a numeric factor, [levels, knots]; None if bins are few.
 

@@ -16,7 +16,7 @@ from ultr.arrays import Doubles
 from ultr.errors import DataError, UltrWarning
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
-from ultr.methods.factors import POSITION, Factor
+from ultr.methods.factors import Factor
 from ultr.relevance.inputs import Inputs
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import ScalarObjective
@@ -99,6 +99,7 @@ class PairDebias(Estimator[PairObjective]):
     """
 
     name: ClassVar[str] = "pair-debias"
+    position_only: ClassVar[bool] = True
     counts_pairs: ClassVar[bool] = True
     without: ClassVar[tuple[str, ...]] = ("value",)
 
@@ -121,10 +122,6 @@ class PairDebias(Estimator[PairObjective]):
         if sampled:
             warnings.warn(INDEPENDENT, UltrWarning, stacklevel=2)
         return replace(lists, session_pairs=sampled)
-
-    def learns(self, factor: Factor) -> bool:
-        """Only the position."""
-        return factor.name == POSITION
 
     def objective(self, factors: Sequence[Factor]) -> PairObjective:
         """t+ and t- for each position."""

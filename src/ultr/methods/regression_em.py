@@ -16,7 +16,7 @@ from ultr.arrays import Doubles, Floats
 from ultr.losses import click_likelihood_loss
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
-from ultr.methods.factors import POSITION, Factor
+from ultr.methods.factors import Factor
 from ultr.methods.ranker import Ranker
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import PointwiseObjective
@@ -96,6 +96,7 @@ class RegressionEM(Estimator[RegressionObjective]):
     """
 
     name: ClassVar[str] = "regression-em"
+    position_only: ClassVar[bool] = True
 
     em_rate: float | None = None
     """Share of the way to an estimate that the propensities move; by default 0.05, or 1 where a step sees all lists."""
@@ -108,10 +109,6 @@ class RegressionEM(Estimator[RegressionObjective]):
         if self.em_rate is not None:
             checks.share("em_rate", self.em_rate)
         checks.share("start", self.start)
-
-    def learns(self, factor: Factor) -> bool:
-        """Only the position."""
-        return factor.name == POSITION
 
     def objective(self, factors: Sequence[Factor]) -> RegressionObjective:
         """A propensity for each position."""

@@ -14,10 +14,9 @@ from ultr import checks
 from ultr.arrays import Floats
 from ultr.errors import OptionError
 from ultr.losses import softmax_cross_entropy
-from ultr.methods.bias_dropout import drop
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
-from ultr.methods.observation import Observation
+from ultr.methods.observation import Observation, drop
 from ultr.methods.placement import PlacementWeights
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import ScalarObjective

@@ -104,6 +104,7 @@ class UPE(Estimator[UnconfoundedObjective]):
     """
 
     name: ClassVar[str] = "upe"
+    within_lists: ClassVar[bool] = True
     by_loss: ClassVar[tuple[str, ...]] = ("logging score",)
 
     logging_score: str | None = None
@@ -126,10 +127,6 @@ class UPE(Estimator[UnconfoundedObjective]):
                     f"the logging score {self.logging_score!r} is missing for some documents; leave logging_score out, "
                     "and one is fitted to the shown order"
                 )
-
-    def learns(self, factor: Factor) -> bool:
-        """Only factors that vary within a list."""
-        return not factor.by_page
 
     def objective(self, factors: Sequence[Factor]) -> UnconfoundedObjective:
         """Level and slope of each level of each bias factor."""

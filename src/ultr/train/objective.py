@@ -64,13 +64,8 @@ class Objective(nn.Module, ABC):
         """
         return self.click_logits(r, replace(batch, factors=torch.zeros_like(batch.factors)))
 
-    @property
-    def neutral_with(self) -> str:
-        """The relevance model that ranks documents which are seen alike."""
-        return self.ranks_with[0]
-
     def neutral_direction(self) -> Tensor:
-        """The vector v [outputs of `neutral_with`] for which documents seen alike are ranked by r(x) . v."""
+        """The vector v [outputs of the first model that ranks] by which r(x) . v ranks documents seen alike."""
         return torch.ones(1)
 
     def value_loss(self, value: Tensor, effect: Tensor, batch: Batch) -> Tensor:

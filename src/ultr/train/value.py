@@ -56,7 +56,7 @@ def value_stage(objective: Objective, steps: int) -> Stage:
 
     def begin(models: Models) -> None:
         # What brings no value yet is ranked by its clicks.
-        clicks = models[objective.neutral_with].project(objective.neutral_direction())
+        clicks = models[objective.ranks_with[0]].project(objective.neutral_direction())
         models[VALUE].load_state_dict(clicks.state_dict())
 
     def loss(r: Tensor, batch: Batch) -> Tensor:
