@@ -86,7 +86,7 @@ def test_the_unit_of_a_feature_and_a_constant_one_change_nothing() -> None:
 def test_large_logs_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     log = _log(share_of_truth=0.0)
     whole = correction(log)
-    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_VALUES", 100 * 10 * 16)
+    monkeypatch.setattr("ultr.bias.linear_inputs.MOST_VALUES", 100 * 10 * 16)
     part = correction(log)
     assert part.clicks < whole.clicks
     assert part.new == pytest.approx(whole.new, abs=0.3)

@@ -146,8 +146,8 @@ def test_as_many_lists_are_drawn_as_are_allowed(
 ) -> None:
     """Twelve lists of two documents, three features and two positions: ten values a list."""
     log = _lists(np.ones(24))
-    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_LISTS", lists)
-    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_VALUES", values)
+    monkeypatch.setattr("ultr.bias.linear_inputs.MOST_LISTS", lists)
+    monkeypatch.setattr("ultr.bias.linear_inputs.MOST_VALUES", values)
     chosen = MODULE._chosen(log, seed=0)
     assert len(set(chosen.tolist())) == len(chosen) == taken
     assert chosen.tolist() == sorted(chosen.tolist())

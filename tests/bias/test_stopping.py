@@ -378,7 +378,7 @@ def test_of_a_large_log_some_lists_are_looked_at(monkeypatch: pytest.MonkeyPatch
     judged = letor_like(train_queries=200, validation_queries=1, test_queries=1).train
     log = simulate(judged, click_model("dynamic-bayesian"), impressions=40_000)
     whole = Stopping.of(log)
-    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_LISTS", 130)
+    monkeypatch.setattr("ultr.bias.linear_inputs.MOST_LISTS", 130)
     part, other = Stopping.of(log), Stopping.of(log, seed=1)
     assert whole is not None
     assert part is not None

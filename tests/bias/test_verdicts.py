@@ -14,13 +14,13 @@ from ultr.bias.correction import Correction, correction
 from ultr.bias.dispersion import Dispersion, dispersion
 from ultr.bias.factorization import _misfit
 from ultr.bias.identifiability import BiasGraph
+from ultr.bias.linear_inputs import standardised
 from ultr.bias.position_weights import click_weights
 from ultr.bias.predictability import _ranks
 from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.rank_test import _p_values, _trusting, document_rank_test, rank_test
 from ultr.bias.relevance_groups import click_groups, merge_small
 from ultr.bias.rigidity import LARGEST, cut_dimensions, identified, largest_dimension
-from ultr.bias.standardised_features import standardised
 from ultr.bias.swaps import SwapTable, check_linked, pivot
 from ultr.clicks.trust_bias import TrustBias
 from ultr.data.cells import Cells

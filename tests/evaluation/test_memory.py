@@ -26,7 +26,7 @@ from ultr.metrics import intervals
 gathering.LARGE = placement._VALUES = identities._VALUES = predictability._CHUNK = intervals._CHUNK = 2**16
 ragged.SPAN = row_blocks.BLOCK = row_blocks._BINS = position_based_fit._DENSE = 2**13
 sys.modules["ultr.bias.scalar_test"].MOST_ROWS = sys.modules["ultr.evaluation.halves"].MOST_SHOWN = 2**13
-sys.modules["ultr.bias.sampled_lists"].MOST_LISTS = 2**10
+sys.modules["ultr.bias.linear_inputs"].MOST_LISTS = 2**10
 ResampledPropensities.of_log.__func__.__kwdefaults__["samples"] = 20
 what, small, large, limit = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 

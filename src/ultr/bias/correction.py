@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ultr.arrays import Doubles, Integers
+from ultr.bias.linear_inputs import centred, sampled_lists, standardised
 from ultr.bias.position_weights import click_weights
-from ultr.bias.sampled_lists import sampled_lists
-from ultr.bias.standardised_features import standardised
 from ultr.bias.stopping import readers_left
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
@@ -86,7 +85,7 @@ def correction(log: ClickLog, *, stopping: float = 0.0, seed: int = 0) -> Correc
     levels = np.eye(int(positions.max()) + 1)[:, 1:][positions]
     raw = features @ _fit(features, offsets, clicks)
     apart = [features @ _fit(features, offsets, np.where(part, weighted, 0.0), levels) for part in (half, ~half)]
-    scores = np.stack([_centred(each, offsets) for each in (raw, *apart)])
+    scores = np.stack([centred(each, offsets) for each in (raw, *apart)])
     found = correlations(scores @ scores.T)
     agreement = partial_correlation(float(found[1, 2]), float(found[0, 1]), float(found[0, 2]))
     # The correlation of raw clicks with the mean of the halves.
@@ -128,8 +127,3 @@ def _fit(features: Doubles, offsets: Integers, clicks: Doubles, levels: Doubles 
         if np.abs(step).max() < NEAR:
             break
     return coefficients[:width]
-
-
-def _centred(scores: Doubles, offsets: Integers) -> Doubles:
-    means = np.add.reduceat(scores, offsets[:-1]) / np.diff(offsets)
-    return scores - np.repeat(means, np.diff(offsets))

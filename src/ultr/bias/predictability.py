@@ -13,6 +13,7 @@ import numpy as np
 
 from ultr import checks
 from ultr.arrays import Doubles, Integers, ratio
+from ultr.bias.linear_inputs import centred
 from ultr.data import ragged, row_blocks
 from ultr.data.click_log import ClickLog
 from ultr.data.scaling import FeatureScaling
@@ -102,16 +103,11 @@ def _rows(
     """Chunks of lists, as numbers into `lists`, with features, positions (both centred) and weights of their rows."""
     most = max(_CHUNK // log.features.shape[1], 1)
     for span in ragged.spans(ragged.from_lengths(log.lengths[lists]), most=most):
-        rows, starts = ragged.rows_of(lists[span.lists], log.offsets), ragged.from_lengths(span.lengths)[:-1]
-        features = _centred(scaling.fill(log.features[log.documents[rows]]).astype(np.float64), starts, span.lengths)
-        positions = _centred((log.position.values[rows] + 1).astype(np.float64), starts, span.lengths)
+        rows, offsets = ragged.rows_of(lists[span.lists], log.offsets), ragged.from_lengths(span.lengths)
+        features = centred(scaling.fill(log.features[log.documents[rows]]).astype(np.float64), offsets)
+        positions = centred((log.position.values[rows] + 1).astype(np.float64), offsets)
         weights = span.spread(log.impressions[lists]).astype(np.float64)
         yield np.arange(span.lists.start, span.lists.stop), features, positions, weights
-
-
-def _centred(values: Doubles, starts: Integers, lengths: Integers) -> Doubles:
-    means = np.add.reduceat(values, starts, axis=0) / lengths.reshape(-1, *[1] * (values.ndim - 1))
-    return values - np.repeat(means, lengths, axis=0)
 
 
 def _coefficients(grams: Doubles, moments: Doubles, squares: Doubles) -> Doubles:
@@ -148,13 +144,12 @@ def _rank_correlation(
 ) -> float:
     total, weight = 0.0, 0.0
     for chunk, features, *_ in _rows(log, lists, scaling):
-        lengths = log.lengths[lists[chunk]]
-        number = np.repeat(np.arange(len(chunk)), lengths)
-        starts = ragged.from_lengths(lengths)[:-1]
+        offsets = ragged.from_lengths(log.lengths[lists[chunk]])
+        number = ragged.list_numbers(offsets)
         predicted = np.einsum("ri,ri->r", features, coefficients[fold_of[chunk]][number])
-        ranks = _centred(_ranks(predicted, number), starts, lengths)
+        ranks = centred(_ranks(predicted, number), offsets)
         # The documents of a list stand from the top down, so the order within the list is the rank of the position.
-        places = _centred(np.arange(len(number), dtype=np.float64), starts, lengths)
+        places = centred(np.arange(len(number), dtype=np.float64), offsets)
         product, spread = np.bincount(number, ranks * places), np.bincount(number, ranks**2)
         norm = np.sqrt(spread * np.bincount(number, places**2))
         correlation = ratio(product, norm)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ultr.arrays import Doubles, Floats, Integers
-from ultr.bias.sampled_lists import sampled_lists, sampled_queries
-from ultr.bias.standardised_features import standardised
+from ultr.bias.linear_inputs import sampled_lists, sampled_queries, standardised
 from ultr.bias.stopping_by_document import stopping_by_document
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog

@@ -9,7 +9,7 @@ import numpy as np
 
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
-from ultr.data.provenance import Lineage
+from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
 from ultr.exporting.cost import Cost, cost_of
 from ultr.exporting.forest_file import forest_of
@@ -90,10 +90,7 @@ def distil(
     bar = Bar("distilling") if progress else None
     student = Distilled(relevance=relevance).teach(ranker, taught, held_out, observer=bar)
     if data is not None and ranker.provenance is not None:
-        known = ranker.provenance
-        data_of, chosen_by = (*known.data, Lineage.of(taught)), (*known.validation, Lineage.of(held_out))
-        seen = replace(known, data=data_of, validation=chosen_by)
-        student = replace(student, provenance=seen)
+        student = replace(student, provenance=ranker.provenance.beside(Provenance.of(taught, held_out)))
     if lists is None:
         lists = sample_of(held_out) if isinstance(held_out, ClickLog) else held_out
     scores, others = (each.score(lists.features, lists.offsets) for each in (ranker, student))

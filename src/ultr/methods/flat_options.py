@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from ultr import checks
 from ultr.methods.estimator import Estimator
-from ultr.relevance.kinds import KINDS
+from ultr.relevance.kinds import KINDS, with_tuples
 from ultr.relevance.relevance_model import Relevance
 
 RELEVANCE = "relevance"
@@ -38,9 +38,7 @@ def usual_relevance(method: type[Estimator], relevance: str | None = None) -> Re
 
 def estimator(method: type[Estimator], options: Mapping[str, Any]) -> Estimator:
     """An estimator with these options, of which lists are taken as tuples."""
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
-    }
+    given = with_tuples(options)
     name_of_kind = given.pop(RELEVANCE, None)
     known, usual = types(method, name_of_kind), usual_relevance(method, name_of_kind)
     for name in given:

@@ -76,19 +76,15 @@ class Boosting(Protocol):
 
     def grow(self) -> None:
         """Add a tree."""
-        ...
 
     def value(self) -> float:
         """The nDCG@10 of the held-out lists."""
-        ...
 
     def forest(self, trees: int) -> Forest:
         """The first so many trees."""
-        ...
 
     def tell(self, objective: ScalarObjective) -> None:
         """Hand over what it learned about positions, if it says."""
-        ...
 
 
 @dataclass(kw_only=True, eq=False)

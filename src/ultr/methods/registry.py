@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
 
 from ultr.data.categories import category_columns
 from ultr.data.click_log import ClickLog
@@ -31,7 +30,7 @@ from ultr.methods.upe import UPE
 from ultr.methods.vectorization import Vectorization
 from ultr.methods.xgboost_ranker import XGBoostRanker
 from ultr.open_family import Registry
-from ultr.relevance.kinds import relevance_of
+from ultr.relevance.kinds import relevance_of, with_tuples
 from ultr.relevance.preprocessing import Preprocessing
 from ultr.relevance.relevance_model import Relevance, RelevanceModel
 from ultr.relevance.trees import BoostedTrees
@@ -91,9 +90,7 @@ def load(folder: str | Path) -> Ranker:
     kind = kind_of(manifest.method)
     tensors = load_weights(folder, manifest)
     try:
-        options: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in manifest.options.items()
-        }
+        options = with_tuples(manifest.options)
         estimator = kind().set_params(**options | {"relevance": relevance_of(options["relevance"]), "device": "cpu"})
         estimator.check()
         columns = [factor.column for factor in manifest.factors]

@@ -126,16 +126,12 @@ def _interval(values: Doubles, sizes: Doubles, *, level: float, samples: int, se
         return Interval(ratio, math.nan, math.nan)
     rests = values - ratio * sizes
     # By the ratio without each query in turn, r_q - r = -rest_q / (size of the others): the jackknife.
-    error = math.sqrt((count - 1) / count) * float(np.linalg.norm(_centred(rests / others)))
+    apart = rests / others
+    error = math.sqrt((count - 1) / count) * float(np.linalg.norm(apart - apart.mean()))
     student = student_quantile(level, count - 1) * error
     plain = math.sqrt(count / (count - 1)) * np.linalg.norm(rests) / sizes.sum()
     low, high = plain * np.quantile(_bootstrap_t(rests, sizes, samples, seed), [(1 - level) / 2, (1 + level) / 2])
     return Interval(ratio, ratio - max(student, float(high)), ratio + max(student, float(-low)))
-
-
-def _centred(values: Doubles) -> Doubles:
-    centred: Doubles = values - values.mean()
-    return centred
 
 
 def _bootstrap_t(rests: Doubles, sizes: Doubles, samples: int, seed: int) -> Doubles:

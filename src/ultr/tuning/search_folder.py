@@ -14,6 +14,7 @@ from ultr.errors import DataError
 from ultr.files import read_json, write_json
 from ultr.methods.ranker import Ranker
 from ultr.methods.registry import load
+from ultr.relevance.kinds import with_tuples
 
 TRIALS, FIRST, BEST = "trials.json", "first", "best"
 
@@ -56,7 +57,7 @@ class SearchFolder:
             found = TypeAdapter(list[TriedSettings]).validate_python(content["tried"])
         except (ValidationError, KeyError) as error:
             raise DataError(f"{file} is damaged; remove {self.path} to start anew") from error
-        return [_with_tuples(each) for each in found]
+        return [replace(each, settings=with_tuples(each.settings)) for each in found]
 
     def keep(self, tried: Sequence[TriedSettings], *, models: Mapping[str, Ranker]) -> None:
         """Write the models, `first` or `best`, and then all that was tried."""
@@ -76,8 +77,3 @@ class SearchFolder:
         (self.path / TRIALS).unlink(missing_ok=True)
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
-
-
-def _with_tuples(tried: TriedSettings) -> TriedSettings:
-    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in tried.settings.items()}
-    return replace(tried, settings=settings)
