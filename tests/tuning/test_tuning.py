@@ -149,13 +149,16 @@ def test_a_mistake_in_the_options_is_one_sentence(log: ClickLog, options: dict[s
 
 
 def test_the_spaces_of_relevance_models_hold_their_defaults_and_are_options_of_theirs() -> None:
-    for relevance in (MLP(), Trees()):
+    collapsed = MLP(recipe="collapsed")
+    for relevance in (MLP(), collapsed, replace(collapsed, weight_decay_epochs=3.0), Trees()):
         space = relevance.search_space()
         for name, values in space.items():
             values.check(name)
             assert values.including(relevance.value_of(name)) == values
             assert name in vars(relevance)
         replace(relevance, **{name: relevance.value_of(name) for name in space}).check()
-    assert "weight_decay_epochs" not in MLP(recipe="paper").search_space()
+    assert "weight_decay_epochs" in replace(collapsed, weight_decay_epochs=3.0).search_space()
+    for without in (collapsed, MLP(recipe="paper")):
+        assert "weight_decay_epochs" not in without.search_space()
     with pytest.raises(OptionError, match="trains by AdaGrad, without weight_decay_epochs"):
         ClickBaseline(relevance=MLP(recipe="paper", weight_decay_epochs=3.0)).check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -159,7 +160,7 @@ class MLP(Relevance):
         for name in ("learning_rate", "weight_decay_epochs"):
             if (number := getattr(self, name)) is not None:
                 checks.positive(name, number)
-        if self.weight_decay_epochs is not None and not self._decays:
+        if self.weight_decay_epochs is not None and RECIPES[self.recipe].optimizer != "adam":
             raise OptionError(f"recipe {self.recipe!r} trains by AdaGrad, without weight_decay_epochs; leave it out")
 
     def build(self, features: InputLayout, outputs: int, *, generator: torch.Generator) -> Network:
@@ -174,14 +175,11 @@ class MLP(Relevance):
         return replace(RECIPES[self.recipe], precision=self.precision, **changed)
 
     def search_space(self) -> SearchSpace:
-        """Sizes of the hidden layers, steps, learning rate, and weight decay where the recipe has it."""
+        """Sizes of the hidden layers, steps, learning rate, and weight decay where there is any."""
         space: dict[str, Between | OneOf] = {
             "hidden": OneOf(((32, 16), (64, 32), (128, 64), (256, 128), (512, 256, 128))),
             "steps": Between(500, 6_000, whole=True),
             "learning_rate": Between(0.001, 0.03),
         }
-        return space | {"weight_decay_epochs": Between(1, 100)} if self._decays else space
-
-    @property
-    def _decays(self) -> bool:
-        return RECIPES[self.recipe].optimizer == "adam"
+        decays = math.isfinite(self.training().weight_decay_epochs)
+        return space | {"weight_decay_epochs": Between(1, 100)} if decays else space
