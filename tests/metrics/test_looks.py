@@ -5,7 +5,7 @@ import pytest
 
 from ultr.errors import OptionError
 from ultr.metrics import Interval
-from ultr.metrics.looks import for_looks
+from ultr.metrics.always_valid import for_looks
 
 LOOKS, RUNS = 10, 4_000
 

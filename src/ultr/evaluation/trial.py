@@ -16,7 +16,7 @@ from ultr.evaluation.evidence import Evidence
 from ultr.evaluation.halves import FEWEST_ERRORS, MOST_FAILED, Halves
 from ultr.evaluation.placement import Placement
 from ultr.metrics import Interval, bootstrap_ratio
-from ultr.metrics.looks import for_looks
+from ultr.metrics.always_valid import for_looks
 from ultr.metrics.query_bootstrap import FEW_QUERIES, percentiles
 
 CANNOT_TELL, ALIKE = "cannot tell", "they rank alike"
@@ -57,7 +57,7 @@ class Certainty:
 
     level: float = 0.95
     looks: int = 1
-    """Number of looks at the log while it grows; see `ultr.metrics.looks`."""
+    """Number of looks at the log while it grows; see `ultr.metrics.always_valid.for_looks`."""
 
     @property
     def interval_name(self) -> str:

@@ -50,11 +50,11 @@ class AveragedObjective(CombinedObjective):
 
     def click_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The mean of the click logits of the fits, [lists, width]."""
-        return self._mean([fit.click_logits(own, batch) for fit, own in self._with_outputs(r)])
+        return torch.stack([fit.click_logits(own, batch) for fit, own in self._with_outputs(r)]).mean(dim=0)
 
     def neutral_logits(self, r: Tensor, batch: Batch) -> Tensor:
         """The mean of the neutral logits of the fits, [lists, width]."""
-        return self._mean([fit.neutral_logits(own, batch) for fit, own in self._with_outputs(r)])
+        return torch.stack([fit.neutral_logits(own, batch) for fit, own in self._with_outputs(r)]).mean(dim=0)
 
     def click_probabilities(self, r: Tensor, batch: Batch, *, clicks_per_impression: float) -> Tensor:
         """Their product with the number of clicks of a list that the fits predict on the mean, [lists, width]."""
@@ -62,15 +62,11 @@ class AveragedObjective(CombinedObjective):
             fit.click_probabilities(own, batch, clicks_per_impression=clicks_per_impression)
             for fit, own in self._with_outputs(r)
         ]
-        clicks = self._mean(found).sum(dim=-1, keepdim=True)
+        clicks = torch.stack(found).mean(dim=0).sum(dim=-1, keepdim=True)
         return (self.click_shares(r, batch) * clicks).clamp(max=1.0)
 
     def _with_outputs(self, r: Tensor) -> list[tuple[Objective, Tensor]]:
         return list(zip(self.by_prefix.values(), self.split(r), strict=True))
-
-    @staticmethod
-    def _mean(values: Sequence[Tensor]) -> Tensor:
-        return torch.stack(list(values)).mean(dim=0)
 
 
 def averaged_model(models: Sequence[RankingModel]) -> RankingModel[Any]:

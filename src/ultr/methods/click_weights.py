@@ -20,9 +20,7 @@ AUTO = "auto"
 
 def check_stopping(asked: float | str) -> None:
     """Raise an `OptionError` unless this is a share, or to be estimated."""
-    if isinstance(asked, str) and asked != AUTO:
-        raise OptionError(f"stopping must be from 0 to 1 or {AUTO!r}, got {asked!r}")
-    if asked != AUTO and checks.not_negative("stopping", asked) > 1:
+    if asked != AUTO and (isinstance(asked, str) or checks.not_negative("stopping", asked) > 1):
         raise OptionError(f"stopping must be from 0 to 1 or {AUTO!r}, got {asked!r}")
 
 

@@ -40,4 +40,5 @@ class LabelBaseline(Estimator[ScalarObjective]):
     def training_lists(self, data: Any, inputs: Inputs) -> TrainingLists:
         """All candidates with their gains."""
         gains = (2.0**data.labels - 1) / 2.0**data.max_label
-        return TrainingLists.of_judged(data, gains.astype(np.float32), inputs)
+        clicks, impressions = gains.astype(np.float32), np.ones(data.queries, dtype=np.int64)
+        return TrainingLists(inputs, np.arange(data.documents), data.offsets, (), clicks, impressions)

@@ -245,18 +245,11 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
 
         both, above = objective.ranks_with, bool(objective.click_weights.stopping)
         observation = (objective.observation,)
+        clicks = Stage("clicks", steps, objective.click_loss, score_on_mean, above=above, clicked_only=True)
         if self.schedule == "joint":
             warm_up = min(WARM_UP, steps // 2)
             return (
-                Stage(
-                    "warm-up",
-                    warm_up,
-                    objective.click_loss,
-                    score_on_mean,
-                    above=above,
-                    clicked_only=True,
-                    select=False,
-                ),
+                replace(clicks, name="warm-up", steps=warm_up, select=False),
                 Stage(
                     "clicks and base",
                     steps - warm_up,
@@ -273,9 +266,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             )
         base_steps = self.base_steps or -(-steps // 3)
         return (
-            Stage(
-                "clicks", steps, objective.click_loss, score_on_mean, bias=observation, above=above, clicked_only=True
-            ),
+            replace(clicks, bias=observation),
             Stage(
                 "base",
                 base_steps,

@@ -15,7 +15,6 @@ from ultr.arrays import Doubles, Floats, Integers, Mask
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
-from ultr.data.judged import JudgedLists
 from ultr.relevance.inputs import Documents, Inputs
 
 
@@ -145,18 +144,6 @@ class TrainingLists:
             impressions=log.impressions,
             pair_clicks=log.pair_clicks if pairs else None,
             source=log,
-        )
-
-    @classmethod
-    def of_judged(cls, judged: JudgedLists, targets: Floats, inputs: Inputs) -> TrainingLists:
-        """All candidates of judged lists, with `targets` in the place of clicks and no bias factors."""
-        return cls(
-            inputs=inputs,
-            documents=np.arange(judged.documents),
-            offsets=judged.offsets,
-            factors=(),
-            clicks=targets,
-            impressions=np.ones(judged.queries, dtype=np.int64),
         )
 
     def with_value(self, weights: Mapping[str, float]) -> TrainingLists:
