@@ -116,6 +116,8 @@ def test_by_em_it_finds_the_order_of_trust_bias_clicks() -> None:
     [
         ({"estimator": "guess"}, "estimator must be one of em, pivot"),
         ({"propensities": (1.0, 0.0)}, "each of the propensities must be a number above 0"),
+        ({"propensities": np.array([1.0, 0.5])}, "must be a tuple of numbers, one for each position, got array"),
+        ({"propensities": 0.5}, "must be a tuple of numbers, one for each position, got 0.5"),
         ({"smallest": 0.0}, "smallest must be a share"),
         ({"em_rate": 2.0}, "em_rate must be a share"),
     ],

@@ -64,6 +64,9 @@ def test_given_propensities_come_first_and_must_be_enough() -> None:
     assert PositionCurve.of(log, ranker, [0.5, 0.25]).values.tolist() == [1.0, 0.5]
     with pytest.raises(DataError, match="shows 2 positions, but 1 propensities"):
         PositionCurve.of(log, ranker, [1.0])
+    for wrong in (0.0, np.inf, np.nan):
+        with pytest.raises(DataError, match=f"propensities must be numbers above 0, got {wrong:g}"):
+            PositionCurve.of(log, ranker, [1.0, wrong])
 
 
 def test_small_propensities_are_raised_where_clicks_are_divided_by_them() -> None:

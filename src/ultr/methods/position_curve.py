@@ -44,8 +44,8 @@ class PositionCurve:
                     "give one for each position"
                 )
             values = np.array(given[:positions], dtype=np.float64)
-            if not (values > 0).all():
-                raise DataError(f"propensities must be numbers above 0, got {values.min():g}")
+            if (wrong := ~((values > 0) & np.isfinite(values))).any():
+                raise DataError(f"propensities must be numbers above 0, got {values[wrong][0]:g}")
             return cls(values / values[0], "given")
         if (curve := _of_swaps(log)) is not None:
             return cls(curve, "swaps")

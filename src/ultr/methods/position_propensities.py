@@ -16,7 +16,13 @@ ESTIMATORS = (*SWAP_ESTIMATORS, CLICK_RATE)
 
 
 def check_given(given: tuple[float, ...] | None) -> None:
-    """Raise an `OptionError` for a propensity that is not above 0."""
+    """Raise an `OptionError` unless these are numbers above 0."""
+    # Arrays, which estimates are, have no truth value and cannot be saved among the options.
+    if not isinstance(given, tuple | list | None):
+        raise OptionError(
+            f"propensities must be a tuple of numbers, one for each position, got {checks.shown(given)}; "
+            "make a tuple of an array"
+        )
     for value in given or ():
         checks.positive("each of the propensities", value)
 
