@@ -12,8 +12,8 @@ from ultr.arrays import Doubles, Integers
 from ultr.bias.explored_cells import ExploredCells
 from ultr.bias.position_based_fit import fit_poisson, poisson_resamples
 from ultr.bias.propensities import click_rate_curve
-from ultr.bias.resampled import EM, estimates, of_tables, resampled_exploration, resampled_swaps
-from ultr.bias.swaps import SWAP_ESTIMATORS, SwapTable, with_exploration
+from ultr.bias.resampled import EM, estimated, estimates, of_tables, resampled_exploration, resampled_swaps
+from ultr.bias.swaps import SWAP_ESTIMATORS
 from ultr.bias.used_positions import UsedPositions
 from ultr.data import ragged
 from ultr.data.cells import Cells
@@ -235,10 +235,8 @@ def _attempt(
     try:
         if name == "click-rate":
             return click_rate_curve(totals)
-        if explored is not None:
-            return SWAP_ESTIMATORS[of_tables(name)](with_exploration(SwapTable.of(cells), explored))
-        if name in SWAP_ESTIMATORS:
-            return SWAP_ESTIMATORS[name](SwapTable.of(cells))
+        if explored is not None or name in SWAP_ESTIMATORS:
+            return estimated(cells, name, explored)
         if start is None:
             return fit_poisson(cells)
         return fit_poisson(cells.choose(cells.moved()), start=start, tolerance=_WARM_TOLERANCE)

@@ -43,10 +43,11 @@ def estimate_propensities(log: ClickLog, estimator: str = "all-pairs") -> Double
     with used.named():
         if estimator == CLICK_RATE:
             return used.filled(click_rate_propensities(dense))
-        return used.filled(_estimate(dense.cells(fewest_positions=2), estimator, ExploredCells.of_log(dense)))
+        return used.filled(estimated(dense.cells(fewest_positions=2), estimator, ExploredCells.of_log(dense)))
 
 
-def _estimate(cells: Cells, estimator: str, explored: ExploredCells | None = None) -> Doubles:
+def estimated(cells: Cells, estimator: str, explored: ExploredCells | None) -> Doubles:
+    """Propensities by some cells, and by what exploration placed."""
     if explored is not None:
         return SWAP_ESTIMATORS[of_tables(estimator)](with_exploration(SwapTable.of(cells), explored))
     if estimator == EM:
@@ -105,7 +106,7 @@ class ResampledPropensities:
         """The same of a log that shows documents at all of its positions."""
         rows = len(log.features)
         explored = ExploredCells.of_log(log, among=among)
-        estimate = _estimate(_of_rows(log.cells(fewest_positions=2), among, rows), estimator, explored)
+        estimate = estimated(_of_rows(log.cells(fewest_positions=2), among, rows), estimator, explored)
         queries = query_numbers(log)
         random = generator(seed, "resampled propensities")
         drawing = QueryBootstrap.draw(int(queries.max()) + 1, samples=samples, random=random)

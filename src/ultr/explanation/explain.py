@@ -91,12 +91,8 @@ def explain(
 def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedList], Moves]]:
     """The way to explain a ranker, and the function that does so for a list."""
     models = ranker.model.by_name
-    explainers: dict[type[RelevanceModel], tuple[str, Callable[[RelevanceModel], Callable[[RankedList], Moves]]]] = {
-        BoostedTrees: (EXACT, _of_trees),
-        Network: (GRADIENTS, lambda projected: _of_network(projected, ranker)),
-    }
-    kind = type(models[ranker.model.ranking.ranks_with[0]])
-    how, explainer = explainers.get(kind, (SAMPLED, lambda projected: _of_any(projected, ranker, seed=seed)))
+    ways: dict[type[RelevanceModel], str] = {BoostedTrees: EXACT, Network: GRADIENTS}
+    how = ways.get(type(models[ranker.model.ranking.ranks_with[0]]), SAMPLED)
     known: dict[str, tuple[Tensor, RelevanceModel, Callable[[RankedList], Moves]]] = {}
 
     def contribute(ranked: RankedList) -> Moves:
@@ -106,7 +102,7 @@ def _contributions(ranker: Ranker, *, seed: int) -> tuple[str, Callable[[RankedL
             # Only a base vector differs from list to list.
             if name not in known or not torch.equal(known[name][0], vector):
                 projected = models[name].project(vector)
-                known[name] = vector, projected, explainer(projected)
+                known[name] = vector, projected, _explained(how, projected, ranker, seed=seed)
             _, projected, explained = known[name]
             own = ranked
             if len(directions) > 1:
@@ -142,18 +138,15 @@ def _sum(found: Sequence[Moves]) -> Moves:
     return moves, np.sqrt(np.sum(np.square(errors), axis=0)) if errors else None
 
 
-def _of_trees(model: RelevanceModel) -> Callable[[RankedList], Moves]:
-    assert isinstance(model, BoostedTrees)
-    boxes = Boxes.of(model.forest)
-    return lambda ranked: (tree_shapley(boxes, ranked.features, ranked.rows), None)
-
-
-def _of_network(model: RelevanceModel, ranker: Ranker) -> Callable[[RankedList], Moves]:
-    assert isinstance(model, Network)
-    gradients = NetworkGradients(model, ranker.preprocessing)
-    return lambda ranked: (gradients.contributions(ranked), None)
-
-
-def _of_any(model: RelevanceModel, ranker: Ranker, *, seed: int) -> Callable[[RankedList], Moves]:
+def _explained(how: str, model: RelevanceModel, ranker: Ranker, *, seed: int) -> Callable[[RankedList], Moves]:
+    """The function that explains scores by a model with one output in this way."""
+    if how == EXACT:
+        assert isinstance(model, BoostedTrees)
+        boxes = Boxes.of(model.forest)
+        return lambda ranked: (tree_shapley(boxes, ranked.features, ranked.rows), None)
+    if how == GRADIENTS:
+        assert isinstance(model, Network)
+        gradients = NetworkGradients(model, ranker.preprocessing)
+        return lambda ranked: (gradients.contributions(ranked), None)
     random, score = generator(seed, "sampled permutations"), partial(_scores, model, ranker=ranker)
     return lambda ranked: sampled_shapley(score, ranked.features, ranked.rows, random=random)

@@ -78,11 +78,6 @@ class AutoObjective(CombinedObjective):
         """The objectives of the clicks by the prefixes of their fits."""
         return {prefix: fit.clicks if isinstance(fit, Valued) else fit for prefix, fit in self.by_prefix.items()}
 
-    def set_shrinkage(self, shrinkage: Shrinkage) -> None:
-        """Take the weights of the fits from what their halves agree on."""
-        self.shrinkage = shrinkage
-        self.weights.copy_(torch.tensor(shrinkage.weights))
-
     @property
     def stopping(self) -> float:
         """The share of users who stop after a click that the debiased fits reckon with."""
@@ -188,7 +183,9 @@ class Auto(Estimator[AutoObjective]):
         """Train the fits, and weigh them by what the halves agree on."""
         history = super().train_model(model, lists, data, validation, checkpoint=checkpoint, observer=observer)
         halved = half_of_queries(lists, seed=self.seed) is not None
-        model.objective.set_shrinkage(Shrinkage.of(mean_products(model, lists)) if halved else NOTHING_KEPT)
+        found = Shrinkage.of(mean_products(model, lists)) if halved else NOTHING_KEPT
+        model.objective.shrinkage = found
+        model.objective.weights.copy_(torch.tensor(found.weights))
         return history
 
     def learn(

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
+from ultr.methods.click_weights import AUTO
 from ultr.methods.combined import CombinedObjective, mean_products
 from ultr.methods.ranker import Ranker
 from ultr.metrics.reliability import inverse_spreads
@@ -25,9 +26,6 @@ from ultr.train.value import ByValue, Valued
 
 if TYPE_CHECKING:
     from ultr.methods.estimator import Estimator
-
-AUTO = "auto"
-"""The value of an option that training chooses; the first seed does so for all."""
 
 
 class AveragedObjective(CombinedObjective):
@@ -93,6 +91,7 @@ def learn_averaged(
     for number, path in enumerate(paths):
         one = replace(alone, seed=int(estimator.seed) + number)
         rankers.append(one.learn(data, validation, init_model=None, checkpoint=path, progress=progress))
+        # What is left to training, the first seed settles for all.
         settled = {name: value for name, value in rankers[0].options.items() if getattr(alone, name) == AUTO}
         alone = replace(alone, **settled)
     model, first = averaged_model([ranker.model for ranker in rankers]), rankers[0]

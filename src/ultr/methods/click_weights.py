@@ -15,7 +15,7 @@ from ultr.errors import OptionError
 from ultr.train.lists import Batch, TrainingLists
 
 AUTO = "auto"
-"""The share of users who stop after a click is estimated."""
+"""The value of an option that training chooses, such as the share of users who stop after a click."""
 
 
 def check_stopping(asked: float | str) -> None:

@@ -16,7 +16,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.data.provenance import Lineage
 from ultr.errors import OptionError, WarmStartError
-from ultr.methods.click_weights import check_stopping, stopping_in
+from ultr.methods.click_weights import AUTO, check_stopping, stopping_in
 from ultr.methods.dimension import DIMENSIONS, TriedDimension, choose_dimension, hold_out
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -33,7 +33,6 @@ from ultr.train.process_group import ProcessGroup
 from ultr.train.progress import Observer
 from ultr.train.stage import Models, Stage
 
-AUTO = "auto"
 SCHEDULES = ("sequential", "joint")
 LOSSES = ("softmax", "lambdarank")
 WARM_UP = 500
