@@ -139,6 +139,10 @@ def test_what_held_out_clicks_cannot_choose_is_refused(log: ClickLog, method: An
         ({"space": {"hiden": OneOf((1, 2))}}, "did you mean 'hidden'"),
         ({"space": {"steps": Between(5, 5)}}, "must go from a lower to a higher number"),
         ({"space": {"hidden": OneOf(((8,),))}}, "at least two values"),
+        (
+            {"space": {"hidden": Between(8, 16)}},
+            r"hidden, to be searched between two numbers, must be a number .* got \(",
+        ),
     ],
 )
 def test_a_mistake_in_the_options_is_one_sentence(log: ClickLog, options: dict[str, Any], message: str) -> None:

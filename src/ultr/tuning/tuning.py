@@ -23,7 +23,7 @@ from ultr.methods.held_out_clicks import HeldOutClicks
 from ultr.methods.lambdamart import LambdaMART
 from ultr.methods.ranker import Ranker
 from ultr.metrics import paired_lead
-from ultr.relevance.search_space import SearchSpace
+from ultr.relevance.search_space import Between, SearchSpace
 from ultr.train.progress import Silent
 from ultr.tuning.proposal import propose
 from ultr.tuning.search_folder import BEST, FIRST, SearchFolder, TriedSettings
@@ -198,6 +198,8 @@ def _space(estimator: Estimator, space: SearchSpace | None) -> SearchSpace:
     for name, values in searched.items():
         checks.one_of("option to search", name, known)
         values.check(name)
+        if isinstance(values, Between):
+            checks.positive(f"{name}, to be searched between two numbers,", estimator.relevance.value_of(name))
     return {name: values.including(estimator.relevance.value_of(name)) for name, values in searched.items()}
 
 
