@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.bias.stopping import CLEAR, FEWEST_LEFT, FULL, MOST, SURE, TWICE, Stopping, readers_left
+from ultr.bias.below_clicks import FEWEST_LEFT, FULL, TWICE
+from ultr.bias.stopping import CLEAR, MOST, SURE, Stopping, readers_left
 from ultr.clicks.examination_chain import Cascade, DependentClick
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
@@ -393,7 +394,7 @@ def test_of_a_large_log_all_lists_of_some_queries_are_looked_at(monkeypatch: pyt
     relevance = np.exp(random.normal(-2, 0.7, size=(600, WIDTH))).clip(max=0.9)
     log = _in_several_orders(relevance, random, share=0.5, orders=5)
     whole = Stopping.of(log)
-    monkeypatch.setattr("ultr.bias.sampled_lists.MOST_LISTS", 500)
+    monkeypatch.setattr("ultr.bias.linear_inputs.MOST_LISTS", 500)
     part, other = Stopping.of(log), Stopping.of(log, seed=1)
     assert whole is not None
     assert part is not None

@@ -9,8 +9,9 @@ import pytest
 import torch
 from tests.relevance.documents import inputs_of
 
+from ultr.bias.below_clicks import FEWEST_LEFT
 from ultr.bias.position_weights import click_weights
-from ultr.bias.stopping import FEWEST_LEFT, Stopping
+from ultr.bias.stopping import Stopping
 from ultr.clicks.examination_chain import Cascade
 from ultr.clicks.registry import click_model
 from ultr.data.click_log import ClickLog

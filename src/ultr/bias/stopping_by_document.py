@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ultr.arrays import Doubles, Integers
+from ultr.bias.below_clicks import BelowClicks
 
 STEPS, NEAR = 50, 1e-4
 """Most Newton steps, and how small the last one must be."""
@@ -12,9 +12,7 @@ RIDGE = 0.01
 """Keeps what no click tells from making a step endless."""
 
 
-def stopping_by_document(
-    documents: Integers, queries: Integers, places: Integers, shown: Doubles, clicked: Doubles, above: Doubles
-) -> tuple[float, float] | None:
+def stopping_by_document(rows: BelowClicks) -> tuple[float, float] | None:
     """The share s of users who stop after a click, and its standard error over queries.
 
     Each document d of a query has a relevance g_d of its own, so that nothing has to be known of it:
@@ -25,12 +23,12 @@ def stopping_by_document(
     multinomial, which takes g_d out. What stands above does not depend on how the document itself is clicked. None
     if fewer queries have documents that moved than there are places.
     """
-    _, document = np.unique(np.stack([queries, documents]), axis=1, return_inverse=True)
-    moved = ((np.bincount(document, clicked) > 0) & (np.bincount(document) > 1))[document.ravel()]
+    _, document = np.unique(np.stack([rows.query, rows.document]), axis=1, return_inverse=True)
+    moved = ((np.bincount(document, rows.clicked) > 0) & (np.bincount(document) > 1))[document.ravel()]
     _, document = np.unique(document.ravel()[moved], return_inverse=True)
-    known, query = np.unique(queries[moved], return_inverse=True)
-    used, place = np.unique(places[moved], return_inverse=True)
-    shown, clicked, above, width = shown[moved], clicked[moved], above[moved], len(used)
+    known, query = np.unique(rows.query[moved], return_inverse=True)
+    used, place = np.unique(rows.place[moved], return_inverse=True)
+    shown, clicked, above, width = rows.shown[moved], rows.clicked[moved], rows.above[moved], len(used)
     if len(known) <= width + 1 or not above.any():
         return None
     at = np.eye(width)[place][:, 1:]

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from ultr import checks
 from ultr.arrays import Doubles
+from ultr.bias.below_clicks import FEWEST_LEFT
 from ultr.bias.position_weights import click_weights
-from ultr.bias.stopping import FEWEST_LEFT, Stopping, readers_left
+from ultr.bias.stopping import Stopping, readers_left
 from ultr.data import ragged
 from ultr.errors import OptionError
 from ultr.train.lists import Batch, TrainingLists
