@@ -195,7 +195,8 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         with engines.connect(name, tmp_path / name, memory="1GB") as engine:
             ubi = read_ubi(engine, tmp_path, others=("query_attributes.device", "timestamp"))
-            spec = EventsSpec(source=tmp_path / "clicks.csv", keys=("q",), document="d", time="t", window=60)
+            clicks = open_table(engine, tmp_path / "clicks.csv")
+            spec = EventsSpec(table=clicks, name="clicks", keys=("q",), document="d", time="t", window=60)
             timed = join(engine, open_table(engine, tmp_path / "shown.csv"), spec)
             written = read_ubi(engine, tmp_path / "written")
             tables = [sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi, timed, written)]

@@ -37,7 +37,8 @@ SHOWN = [
 def joined(engine: Engine, pages: list[Row], events: list[Row], /, **options: Any) -> tuple[Joined, list[Row]]:
     names = list(dict.fromkeys(name for event in events for name in event))
     table = pyarrow.table({name: [event.get(name) for event in events] for name in names})
-    result = join(engine, open_table(engine, pyarrow.Table.from_pylist(pages)), EventsSpec(source=table, **options))
+    spec = EventsSpec(table=open_table(engine, table), name="the pyarrow frame", **options)
+    result = join(engine, open_table(engine, pyarrow.Table.from_pylist(pages)), spec)
     return result, engine.fetch(result.table).to_pylist()
 
 
@@ -164,7 +165,9 @@ def test_moments_as_text_and_as_milliseconds_are_compared(engine: Engine) -> Non
     late = pyarrow.array([1_706_743_800_249, 1_706_743_800_250]).cast(pyarrow.timestamp("ms", "America/New_York"))
     for times in (["1706743800249", "2024-01-31T23:30:00.250Z"], [1_706_743_800_249, 1_706_743_800_250], late):
         events = pyarrow.table({"query": ["a", "a"], "sku": ["x", "x"], "at": times})
-        spec = EventsSpec(source=events, keys=("query",), document="sku", time="at")
+        spec = EventsSpec(
+            table=open_table(engine, events), name="the events", keys=("query",), document="sku", time="at"
+        )
         result = join(engine, open_table(engine, pyarrow.Table.from_pylist(shown)), spec)
         assert engine.fetch(result.table)["click"].to_pylist() == [1, 1]
         assert result.unmatched == {"click": 1}
@@ -244,10 +247,11 @@ def test_events_come_from_any_place_a_log_comes_from(engine: Engine, tmp_path: P
         tmp_path / "events.jsonl",
         f"duckdb:{tmp_path / 'events.db'}?table=happened",
     ]
-    sources += [f"sql:FROM '{tmp_path / 'events.parquet'}'", open_table(engine, events)]
+    sources += [f"sql:FROM '{tmp_path / 'events.parquet'}'", events]
     shown = open_table(engine, pyarrow.Table.from_pylist(SHOWN))
     for source in sources:
-        result = join(engine, shown, EventsSpec(source=source, impression=("page",), document="sku"))
+        spec = EventsSpec(table=open_table(engine, source), name="the events", impression=("page",), document="sku")
+        result = join(engine, shown, spec)
         assert result.events == {"click": 1}
         assert result.unmatched == {"click": 0}
 

@@ -164,12 +164,14 @@ def midpoints(edges: Sequence[float]) -> Doubles:
     return middles
 
 
-def checked_edges(name: str, edges: Iterable[float]) -> tuple[float, ...]:
+def checked_edges(name: str, edges: Iterable[float | str]) -> tuple[float, ...]:
     """`edges` as floats, or an error that says why they are none."""
     try:
         bounds = tuple(float(edge) for edge in edges)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"the edges of bias factor {name!r} must be numbers, got {edges!r}") from error
+        raise OptionError(
+            f"the edges of bias factor {name!r} must be numbers such as 0, 300 and 600, got {edges!r}"
+        ) from error
     if not bounds or not np.isfinite(bounds).all() or any(np.diff(bounds) <= 0):
         raise OptionError(f"the edges of bias factor {name!r} must be ascending numbers, at least one, got {bounds}")
     return bounds

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ultr import checks
+from ultr.data.bias_factor import checked_edges
 from ultr.data.column_names import check_column, guess, listed
 from ultr.data.grades import written
 from ultr.errors import DataError, OptionError
@@ -124,14 +124,8 @@ def factor_edges(text: str) -> tuple[float, ...]:
     >>> factor_edges("pixels:0,300.5,900"), factor_edges("device")
     ((0.0, 300.5, 900.0), ())
     """
-    _, given, edges = text.partition(":")
-    try:
-        found = tuple(float(each) for each in edges.split(",")) if given else ()
-    except ValueError as error:
-        raise OptionError(f"the edges of {text!r} must be numbers, such as pixels:0,300,600") from error
-    if any(later <= earlier for earlier, later in pairwise(found)):
-        raise OptionError(f"the edges of {text!r} must ascend")
-    return found
+    name, given, edges = text.partition(":")
+    return checked_edges(name, edges.split(",")) if given else ()
 
 
 def signal_column(text: str) -> tuple[str, float | None]:

@@ -11,7 +11,6 @@ from typing import Any
 from ultr.data.column_names import check_column, closest, listed
 from ultr.errors import DataError, OptionError
 from ultr.preparation.engine import Engine
-from ultr.preparation.sources import name_of, open_table
 from ultr.preparation.times import microseconds
 from ultr.preparation.values import no_text, text
 
@@ -29,10 +28,9 @@ _PLACE, _OWN, _OTHER = "place of ultr", "own ", "other "
 class EventsSpec:
     """A table of events, and how its rows are found among the shown ones. Columns are named as in the events."""
 
-    source: Any
-    """A place such as a log has, or a table of Ibis."""
-    name: str | None = None
-    """Name of the source in messages."""
+    table: Any
+    name: str
+    """Name of the table in messages."""
     document: str
     impression: tuple[str, ...] = ()
     """Columns that name the page; without them, an event belongs to the last page before it."""
@@ -93,11 +91,7 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
 
     Rows of one page that agree in the columns of the join have the same events, so that copies of a row stay copies.
     """
-    import ibis
-
-    opened = isinstance(spec.source, ibis.Table)
-    given = spec.source if opened else open_table(engine, spec.source)
-    what = spec.name or ("the table of events" if opened else name_of(spec.source))
+    given, what = spec.table, spec.name
     _check_columns(given, shown, spec, what)
     signals = spec.counted()
     ignored = {} if spec.action is None else _other_actions(engine, text(given[spec.action]), signals, what)

@@ -146,7 +146,7 @@ class _Preparation:
         account = self._account(found, read, collapsed, documents)
         _check_kept(engine.source, account, strict=options.strict)
 
-        raw = assembly.raw_log(account.kept, documents.count, found.kinds.factors, names_of(begins))
+        raw = assembly.raw_log(account.kept, documents.count, found.layout.factors, names_of(begins))
         if options.pairs:
             pairs = engine.fetch(clicked_together(engine, found.rows, collapsed))
             raw = assembly.with_pairs(raw, account.kept.ids, pairs)
@@ -185,7 +185,7 @@ class _Preparation:
             changed=documents.changed,
             categories={name: len(values) for name, values in log.categories.items()},
             several_clicks=read.several,
-            null_is_no_click=found.kinds.null_is_no_click,
+            null_is_no_click=found.layout.null_is_no_click,
             signals={signal.name: int(signal.totals.sum()) for signal in log.signals},
             robots=robots,
             hints=found.hints,
@@ -225,7 +225,7 @@ class _Preparation:
         return labels_of(self.engine, found.rows, found.columns.label, what=self.engine.source, old=old)
 
     def _documents(self, found: Surveyed, shown: Any, labels: Any | None) -> DocumentTable:
-        columns = found.kinds.features
+        columns = found.layout.features
         if self.options.features_from is not None:
             second = open_table(self.engine, self.options.features_from)
             what = f"the table of features, {name_of(self.options.features_from)},"
@@ -277,7 +277,7 @@ class _Preparation:
         sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if several else [])
         joined = with_rows(collapsed.shown, documents)
         # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
-        cells = [f"f{i}" for i in range(len(found.kinds.factors))]
+        cells = [f"f{i}" for i in range(len(found.layout.factors))]
         placed = [each for each in ("p0", "p1") if each in joined.columns]
         wanted = joined.select(
             "list", "row", "first", "fault", "clicks", *sums, *cells, *placed, position=joined.position.cast("int32")
@@ -308,7 +308,7 @@ class _Preparation:
 
     def _unusable(self, found: Surveyed, account: Account) -> dict[str, int]:
         """The rows with a value that is no number, by feature, the most first."""
-        features = found.kinds.features
+        features = found.layout.features
         if not any(each.reason == reasons.NOT_FINITE.text for each in account.reasons) or not features:
             return {}
         counts = {f"n{i}": each.unusable(found.table).cast("int64").sum() for i, each in enumerate(features)}

@@ -86,7 +86,7 @@ def _spec(engine: Engine, table: Any, options: Options, name: str) -> EventsSpec
         pages = tuple(each for each in impression if each in table.columns)
         impression = ()
     return EventsSpec(
-        source=events,
+        table=events,
         name=name_of(options.clicks_from),
         document=in_events[document],
         impression=tuple(in_events[each] for each in impression),

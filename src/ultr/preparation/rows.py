@@ -22,18 +22,12 @@ _JOINT, _ESCAPE = "\x1f", "\x1e"
 
 @dataclass(frozen=True)
 class RowFormat:
-    """Format of the rows of a log."""
+    """Format of the rows of a log, and what a look at its values tells."""
 
     columns: Columns
     pages: bool
     """One row per result page, with lists, in place of one row per shown document."""
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """All that a look at the values of a log tells."""
-
-    factors: tuple[FactorColumn, ...]
+    factors: tuple[FactorColumn, ...] = ()
     features: tuple[FeatureColumn, ...] = ()
     null_is_no_click: bool = False
     """True if the column of clicks says nothing where there was none, as a left join does."""
@@ -129,14 +123,7 @@ def _in_pieces(engine: Engine, column: Any, documents: Any, columns: Columns) ->
     )
 
 
-def rows_on(pages: Any, table: Any, columns: Columns, *, nameless: bool) -> Any:
-    """The raw rows of these pages, and those without an impression if these are wanted: before any work on them."""
-    page = _page(table, columns)
-    wanted = page.isin(pages.page)
-    return table.filter(wanted | page.isnull() if nameless else wanted)
-
-
-def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
+def rows_of(engine: Engine, table: Any, layout: RowFormat) -> Any:
     """The rows of a log: page, query, document, key (the document as it was given), position, click, events (number
     of clicks), s0, ..., f0, ..., p0, p1 (placement), x0, ... (features), h0, ... (features to tell lists apart by),
     fault, and what was given; with a time, a label and a user, these too.
@@ -144,11 +131,11 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     import ibis
 
     columns = layout.columns
-    own = {"time": kinds.time, "given_time": _given_time(table[columns.time])} if columns.time else {}
+    own = {"time": layout.time, "given_time": _given_time(table[columns.time])} if columns.time else {}
     if columns.user:
         own["user"] = values.text(table[columns.user])
-    cells = _of_pages(engine, table, columns, own) if layout.pages else _of_documents(table, columns, kinds, own)
-    factors = {f"f{i}": factor.level(cells[f"f{i}"]) for i, factor in enumerate(kinds.factors)}
+    cells = _of_pages(engine, table, columns, own) if layout.pages else _of_documents(table, layout, own)
+    factors = {f"f{i}": factor.level(cells[f"f{i}"]) for i, factor in enumerate(layout.factors)}
     signals = {f"s{i}": _signal(cells, i, text) for i, text in enumerate(columns.signals.values())}
     features = [name for name in cells.columns if name[0] in "xh" and name[1:].isdigit()]
     placed, wrong = _placements(cells, columns)
@@ -164,7 +151,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         no_document=values.no_text(cells.document),
         position=values.position(cells.position, columns.first_position if columns.position else 1),
         given_position=values.as_text(cells.position),
-        events=values.count(cells.click, null_is_zero=kinds.null_is_no_click),
+        events=values.count(cells.click, null_is_zero=layout.null_is_no_click),
         given_click=values.as_text(cells.click),
         **factors,
         **signals,
@@ -173,7 +160,7 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
         **({"label": values.label(cells.label, columns.unjudged)} if columns.label else {}),
         **{name: cells[name] for name in own},
     )
-    numeric = [f"f{i}" for i, factor in enumerate(kinds.factors) if factor.edges]
+    numeric = [f"f{i}" for i, factor in enumerate(layout.factors) if factor.edges]
     fault = ibis.cases(
         (rows.page.isnull(), reasons.NO_IMPRESSION.code),
         (rows.no_query, reasons.NO_QUERY.code),
@@ -198,14 +185,15 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat, kinds: Kinds) -> Any:
     return rows.drop("different", "unusable", "no_query", "no_document", "misplaced")
 
 
-def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any]) -> Any:
+def _of_documents(table: Any, layout: RowFormat, own: dict[str, Any]) -> Any:
     """The cells of a log with one row for each shown document."""
     import ibis
 
-    unusable = reduce(or_, (each.unusable(table) for each in kinds.features), ibis.literal(value=False))
-    features = [value for each in kinds.features for value in each.values(table)]
+    columns = layout.columns
+    unusable = reduce(or_, (each.unusable(table) for each in layout.features), ibis.literal(value=False))
+    features = [value for each in layout.features for value in each.values(table)]
     return table.select(
-        page=_page(table, columns),
+        page=page_of(table, columns),
         query=table[columns.query],
         document=table[columns.document],
         position=table[columns.position],
@@ -213,7 +201,7 @@ def _of_documents(table: Any, columns: Columns, kinds: Kinds, own: dict[str, Any
         different=ibis.literal(value=False),
         unusable=unusable,
         **{f"x{i}": value for i, value in enumerate(features)},
-        **{f"h{i}": each.given(table) for i, each in enumerate(kinds.features)},
+        **{f"h{i}": each.given(table) for i, each in enumerate(layout.features)},
         **_others(table, columns),
         **({"label": table[columns.label]} if columns.label else {}),
         **own,
@@ -238,7 +226,7 @@ def _of_pages(engine: Engine, table: Any, columns: Columns, own: dict[str, Any])
             # A list that is empty says nothing of the documents, and nothing wrong.
             different = different | ((given.length() > 0) & (given.length() != documents.length())).fill_null(False)
     pages = table.select(
-        page=_page(table, columns) if columns.impression else ibis.row_number(),
+        page=page_of(table, columns) if columns.impression else ibis.row_number(),
         query=table[columns.query],
         document=documents,
         clicks=clicks,
@@ -310,7 +298,7 @@ def _given_time(given: Any) -> Any:
     return given if given.type().is_string() else written(given)
 
 
-def _page(table: Any, columns: Columns) -> Any:
+def page_of(table: Any, columns: Columns) -> Any:
     """The id of a page: a number as it is, else text, that of several columns joined so that no two are the same."""
     first, *others = (table[name] for name in columns.impression)
     if not others and first.type().is_integer() and not first.type().is_uint64():

@@ -15,7 +15,7 @@ from ultr.preparation.factors import factor_columns
 from ultr.preparation.feature_columns import feature_columns, in_words
 from ultr.preparation.opened import Opened, open_log
 from ultr.preparation.options import Options
-from ultr.preparation.rows import Kinds, RowFormat, row_format, rows_of, rows_on, with_lists
+from ultr.preparation.rows import RowFormat, page_of, row_format, rows_of, with_lists
 from ultr.preparation.times import time_of
 
 _TIMES = ("time", "timestamp", "date", "day", "datetime", "ts", "created_at", "event_time")
@@ -34,7 +34,6 @@ class Surveyed:
     layout: RowFormat
     rows: Any
     """See `rows_of`."""
-    kinds: Kinds
     hints: tuple[str, ...]
     opened: Opened
 
@@ -45,11 +44,14 @@ class Surveyed:
 
     def rows_on(self, engine: Engine, pages: Any, *, nameless: bool = False) -> Any:
         """The rows of these pages alone, and with `nameless` those without an impression."""
+        page = self.rows.page if self.layout.pages else page_of(self.table, self.columns)
+        wanted = page.isin(pages.page)
+        if nameless:
+            wanted = wanted | page.isnull()
         if self.layout.pages:
-            wanted = self.rows.page.isin(pages.page)
-            return self.rows.filter(wanted | self.rows.page.isnull() if nameless else wanted)
-        some = rows_on(pages, self.table, self.columns, nameless=nameless)
-        return rows_of(engine, some, self.layout, self.kinds)
+            return self.rows.filter(wanted)
+        # Raw rows are left out before any work on them.
+        return rows_of(engine, self.table.filter(wanted), self.layout)
 
     def in_words(self) -> str:
         """One line on what the columns were taken for."""
@@ -61,7 +63,7 @@ class Surveyed:
             f"{role} = {name}{' (guessed)' if role in columns.guessed else ''}" for role, name in roles.items() if name
         ]
         said += [f"signal {name} = {column}" for name, column in columns.signals.items()]
-        factors, features = self.kinds.factors, self.kinds.features
+        factors, features = self.layout.factors, self.layout.features
         binned = [f"{each.name} in {len(each.edges) + 1} bins" if each.edges else each.name for each in factors]
         said += [f"factors = {', '.join(binned)}"] if binned else []
         said += [f"features = {listed([each.name for each in features], most=5)}"] if features else []
@@ -88,7 +90,8 @@ def survey(
         table = engine.keep(table.select(*used))
     _check_ids(engine, table, columns, what)
     _check_signals(engine, table, columns, what)
-    kinds = Kinds(
+    layout = replace(
+        layout,
         factors=factor_columns(engine, table, columns.factors, known=edges),
         features=features,
         null_is_no_click=_null_is_no_click(engine, table, layout),
@@ -96,10 +99,10 @@ def survey(
         if columns.time is None
         else time_of(engine, table, columns.time, what=what, with_days=options.by_day),
     )
-    rows = rows_of(engine, table, layout, kinds)
+    rows = rows_of(engine, table, layout)
     # Pages without an id are numbered, and only once in the same way.
     rows = engine.keep(rows) if layout.pages else engine.named_view(rows)
-    return Surveyed(table, layout, rows, kinds, _hints(engine, opened.table, columns), opened)
+    return Surveyed(table, layout, rows, _hints(engine, opened.table, columns), opened)
 
 
 def _check_ids(engine: Engine, table: Any, columns: Columns, what: str) -> None:

@@ -116,7 +116,7 @@ def read_ubi(
     asked = [name for name in others if name.startswith(_OF_EVENTS)]
     placed = _with_attributes(placed, events, [*asked, *placement.values()], seen=seen)
     spec = EventsSpec(
-        source=events,
+        table=events,
         name=what_events,
         impression=("query_id",),
         document=_OBJECT_ID,

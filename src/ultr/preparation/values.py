@@ -49,12 +49,7 @@ def no_number(column: Any) -> Any:
         return ibis.literal(value=False)
     if kind.is_float32():
         return column.isinf()
-    present = column.notnull()
-    if kind.is_floating():
-        present = present & ~column.isnan()
-    elif not kind.is_numeric():
-        present = present & ~as_text(column).strip().lower().isin(_ABSENT)
-    return present & number(column).isnull()
+    return ~absent(column) & number(column).isnull()
 
 
 def no_number_at_all(column: Any) -> Any:
