@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,115 +28,75 @@ MOST_QUERY_BYTES = 2 * 2**30
 """Query ids are kept as texts of one width; past this they are texts that should be ids."""
 EVENTS = "click_events"
 """The signal that counts clicks where a row may have several."""
-_OF_ROWS = ("rows", "documents", "positions", "clicks", "document_faults")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Collapsed rows out of the engine, sorted by list and position."""
+    """Collapsed rows out of the engine, as Arrow tables."""
 
-    lists: Integers
-    """[rows], the list of each row."""
-    rows: Integers
-    """[rows], the number of its document with its features."""
-    documents: Integers
-    """[rows], the number of its document, whatever its features."""
-    positions: Integers
-    clicks: Integers
-    signals: dict[str, Integers]
-    factors: tuple[Any, ...]
-    """For each bias factor the levels as an Arrow column of text."""
-    placements: Placements | None
-    """[rows], how exploration placed them; None if that was not logged."""
-    document_faults: Integers
-    """[rows], the fault of its document, 0 = none."""
-    ids: Integers
-    """[lists], the number of each list in the engine."""
-    impressions: Integers
-    """[lists]."""
-    queries: Integers
-    """[lists], the query of each list, an index into `query_ids`."""
-    query_ids: Sequence[str]
-    """Sorted."""
-    periods: Integers | None
-    """[lists]."""
+    rows: Any
+    """By list and position: list, row (the number of the document with its features), first (its number, whatever its
+    features), position, clicks, fault (that of the document, 0 = none), p0, p1, and columns of signals and factors."""
+    lists: Any
+    """By list: list, query, impressions and, if known, period."""
+    signals: Mapping[str, str]
+    """Columns of the rows by the names of the signals."""
 
     @classmethod
-    def of(cls, shown: Any, lists: Any, signals: Mapping[str, str], factors: Sequence[str]) -> Shown:
-        """The rows and lists of Arrow tables; `signals` are columns by name, `factors` columns."""
-        by_list = np.argsort(_integers(lists, "list"))
-        ids = _integers(lists, "list")[by_list]
-        numbers, positions = np.searchsorted(ids, _integers(shown, "list")), _integers(shown, "position")
-        order = np.lexsort((positions, numbers))
-        queries, query_ids = _encoded(lists["query"], sorted)
-        taken = {name: _integers(shown, name)[order] for name in ("row", "first", "clicks", "fault")}
-        return cls(
-            lists=numbers[order],
-            rows=taken["row"],
-            documents=taken["first"],
-            positions=positions[order],
-            clicks=taken["clicks"],
-            signals={name: _integers(shown, column)[order] for name, column in signals.items()},
-            factors=tuple(shown[column].take(order) for column in factors),
-            placements=_placements(shown, order),
-            document_faults=taken["fault"],
-            ids=ids,
-            impressions=_integers(lists, "impressions")[by_list],
-            queries=queries[by_list],
-            query_ids=query_ids,
-            periods=_integers(lists, "period")[by_list] if "period" in lists.column_names else None,
-        )
+    def of(cls, rows: Any, lists: Any, signals: Mapping[str, str]) -> Shown:
+        """The rows and lists in their order."""
+        order = np.lexsort((integers(rows, "position"), integers(rows, "list")))
+        return cls(rows.take(order), lists.sort_by("list"), signals)
+
+    @cached_property
+    def ids(self) -> Integers:
+        """[lists], the number of each list in the engine."""
+        return integers(self.lists, "list")
+
+    @cached_property
+    def list_numbers(self) -> Integers:
+        """[rows], the list of each row, from 0."""
+        return np.searchsorted(self.ids, integers(self.rows, "list"))
 
     def list_faults(self) -> Integers:
         """[lists], the fault that all pages of a list have: a document shown twice, or two at one position."""
-        faults = np.zeros(len(self.impressions), dtype=np.int64)
-        same = self.lists[1:] == self.lists[:-1]
-        faults[self.lists[1:][same & (self.positions[1:] == self.positions[:-1])]] = reasons.ONE_POSITION.code
-        order = np.lexsort((self.documents, self.lists))
-        lists, documents = self.lists[order], self.documents[order]
-        faults[lists[1:][(lists[1:] == lists[:-1]) & (documents[1:] == documents[:-1])]] = reasons.TWICE.code
+        faults = np.zeros(len(self.ids), dtype=np.int64)
+        lists, positions, documents = self.list_numbers, integers(self.rows, "position"), integers(self.rows, "first")
+        documents = documents[np.lexsort((documents, lists))]
+        same = lists[1:] == lists[:-1]
+        faults[lists[1:][same & (positions[1:] == positions[:-1])]] = reasons.ONE_POSITION.code
+        faults[lists[1:][same & (documents[1:] == documents[:-1])]] = reasons.TWICE.code
         return faults
 
     def select(self, rows: Mask, lists: Mask) -> Shown:
-        """These rows of these lists, the lists numbered anew; rows of other lists go, too."""
+        """These rows of these lists; rows of other lists go, too."""
         import pyarrow
 
-        kept = rows & lists[self.lists]
-        chosen = pyarrow.array(np.flatnonzero(kept))
-        of_rows = {name: getattr(self, name)[kept] for name in _OF_ROWS}
-        of_lists = {name: getattr(self, name)[lists] for name in ("ids", "impressions", "queries")}
-        return replace(
-            self,
-            **of_rows | of_lists | {"lists": (np.cumsum(lists) - 1)[self.lists[kept]]},
-            signals={name: totals[kept] for name, totals in self.signals.items()},
-            factors=tuple(column.take(chosen) for column in self.factors),
-            placements=None
-            if self.placements is None
-            else Placements(self.placements.propensities[kept], self.placements.bases[kept]),
-            periods=None if self.periods is None else self.periods[lists],
-        )
+        kept = rows & lists[self.list_numbers]
+        return Shown(self.rows.filter(pyarrow.array(kept)), self.lists.filter(pyarrow.array(lists)), self.signals)
 
 
 def raw_log(shown: Shown, documents: int, factors: Sequence[FactorColumn], period_names: tuple[str, ...]) -> ClickLog:
     """The log with all values of its factors, before rare ones are merged, and without features."""
-    present, queries = np.unique(shown.queries, return_inverse=True)
+    rows, lists = shown.rows, shown.lists
+    queries, query_ids = _encoded(lists["query"], sorted)
     return ClickLog(
         features=np.zeros((documents, 0), dtype=np.float32),
-        documents=shown.rows,
-        offsets=ragged.from_lengths(np.bincount(shown.lists, minlength=len(shown.impressions))),
+        documents=integers(rows, "row"),
+        offsets=ragged.from_lengths(np.bincount(shown.list_numbers, minlength=len(shown.ids))),
         factors=(
-            position_factor(shown.positions),
-            *(_factor(factor, column) for factor, column in zip(factors, shown.factors, strict=True)),
+            position_factor(integers(rows, "position")),
+            *(_factor(factor, rows[f"f{number}"]) for number, factor in enumerate(factors)),
         ),
-        impressions=shown.impressions,
-        clicks=shown.clicks,
+        impressions=integers(lists, "impressions"),
+        clicks=integers(rows, "clicks"),
         queries=queries,
-        query_ids=_ids([shown.query_ids[number] for number in present]),
+        query_ids=_ids(query_ids),
         feature_names=(),
-        periods=shown.periods,
+        periods=integers(lists, "period") if "period" in lists.column_names else None,
         period_names=period_names,
-        signals=tuple(Signal(name, totals) for name, totals in shown.signals.items()),
-        placements=shown.placements,
+        signals=tuple(Signal(name, integers(rows, column)) for name, column in shown.signals.items()),
+        placements=_placements(rows),
     )
 
 
@@ -146,18 +107,18 @@ def with_pairs(log: ClickLog, ids: Integers, table: Any) -> ClickLog:
     """
     bounds = ragged.pair_offsets(log.offsets)
     counts = np.zeros(bounds[-1], dtype=np.int64)
-    lists = np.searchsorted(ids, _integers(table, "list"))
-    inside = (lists < len(ids)) & (ids[np.minimum(lists, len(ids) - 1)] == _integers(table, "list"))
+    lists = np.searchsorted(ids, integers(table, "list"))
+    inside = (lists < len(ids)) & (ids[np.minimum(lists, len(ids) - 1)] == integers(table, "list"))
     # One more than there are, for positions that the log does not have.
     widest = np.int64(log.positions.max(initial=0) + 2)
     places = ragged.list_numbers(log.offsets) * widest + log.positions
     found = []
     for name in ("first", "second"):
-        wanted = lists * widest + np.minimum(_integers(table, name), widest - 1)
+        wanted = lists * widest + np.minimum(integers(table, name), widest - 1)
         place = np.searchsorted(places, wanted)
         inside &= (place < len(places)) & (places[np.minimum(place, len(places) - 1)] == wanted)
         found.append(place)
-    lists, first, second, both = (each[inside] for each in (lists, *found, _integers(table, "both")))
+    lists, first, second, both = (each[inside] for each in (lists, *found, integers(table, "both")))
     first, second, length = first - log.offsets[lists], second - log.offsets[lists], log.lengths[lists]
     counts[bounds[lists] + first * length - first * (first + 1) // 2 + second - first - 1] = both
     return replace(log, pair_clicks=counts)
@@ -229,12 +190,12 @@ def _factor(factor: FactorColumn, column: Any) -> BiasFactor:
     return BiasFactor(factor.name, numbers.astype(np.int32), tuple(levels), factor.edges)
 
 
-def _placements(shown: Any, order: Integers) -> Placements | None:
-    """The columns p0 and p1 in this order; None if no row has a propensity."""
-    if "p0" not in shown.column_names or shown["p0"].null_count == len(shown["p0"]):
+def _placements(rows: Any) -> Placements | None:
+    """The columns p0 and p1; None if no row has a propensity."""
+    if "p0" not in rows.column_names or rows["p0"].null_count == len(rows):
         return None
-    bases = shown["p1"].fill_null(0).to_numpy()[order] if "p1" in shown.column_names else None
-    return Placements.of(shown["p0"].to_numpy()[order], bases)
+    bases = rows["p1"].fill_null(0).to_numpy() if "p1" in rows.column_names else None
+    return Placements.of(rows["p0"].to_numpy(), bases)
 
 
 def _encoded(column: Any, ordered: Callable[[list[str]], Sequence[str]]) -> tuple[Integers, Sequence[str]]:
@@ -258,6 +219,7 @@ def _ids(texts: Sequence[str]) -> Strings:
     return np.array(texts, dtype=np.str_)
 
 
-def _integers(table: Any, name: str) -> npt.NDArray[np.int64]:
+def integers(table: Any, name: str) -> npt.NDArray[np.int64]:
+    """A column of an Arrow table."""
     values: npt.NDArray[np.int64] = table[name].to_numpy().astype(np.int64, copy=False)
     return values

@@ -242,20 +242,21 @@ class _Preparation:
         engine.make_room()
         shown = self._fetched(found, collapsed, documents, several=read.several > 0)
         faults = shown.list_faults()
-        fine = shown.document_faults == reasons.KEPT
+        fine = assembly.integers(shown.rows, "fault") == reasons.KEPT
         full = np.zeros(len(faults), dtype=np.bool_)
-        full[shown.lists[fine]] = True
+        full[shown.list_numbers[fine]] = True
         kept = shown.select(fine, full & (faults == reasons.KEPT))
         wrong = {int(number): int(fault) for number, fault in zip(shown.ids, faults, strict=True) if fault}
         spoiled = documents.table.filter(documents.table.fault != reasons.KEPT)
         spoiled = engine.keep(spoiled.select("query", "document", "fault").distinct())
-        suspect = np.union1d(shown.ids[faults != reasons.KEPT], shown.ids[shown.lists[~fine]])
+        suspect = np.union1d(shown.ids[faults != reasons.KEPT], shown.ids[shown.list_numbers[~fine]])
         suspects = engine.keep(rejected.pages_with_faults(pages, members, suspect))
         rows = found.rows_on(engine, suspects, nameless=read.nameless)
         aside = engine.keep(rejected.rows_aside(rows, pages, members, wrong, spoiled))
         why = rejected.by_reason(engine, aside)
-        kept_rows = int(kept.impressions[kept.lists].sum())
-        kept_clicks = int(kept.clicks.sum())
+        impressions = assembly.integers(kept.lists, "impressions")
+        kept_rows = int(impressions[kept.list_numbers].sum())
+        kept_clicks = int(assembly.integers(kept.rows, "clicks").sum())
         lost = sum(each.rows for each in why), sum(each.clicks for each in why)
         repeated = read.rows - kept_rows - lost[0], read.clicks - kept_clicks - lost[1]
         assert min(repeated) >= 0, "a row is kept and put aside"
@@ -266,25 +267,25 @@ class _Preparation:
             reasons=why,
             rows=Tally(read.rows, kept_rows, repeated[0]),
             clicks=Tally(read.clicks, kept_clicks, repeated[1]),
-            pages=Tally(engine.count(pages), int(kept.impressions.sum())),
+            pages=Tally(engine.count(pages), int(impressions.sum())),
             clicked_pages=rejected.clicked_pages(engine, pages, members, aside, wrong),
         )
 
     def _fetched(
         self, found: Surveyed, collapsed: Collapsed, documents: DocumentTable, *, several: bool
     ) -> assembly.Shown:
-        signals = [*found.columns.signals, *([assembly.EVENTS] if several else [])]
-        sums = [f"s{i}" for i in range(len(found.columns.signals))] + (["events"] if several else [])
         joined = with_rows(collapsed.shown, documents)
         # Few columns and narrow ones: this is all that Python ever holds of a log beside the log itself.
         cells = [f"f{i}" for i in range(len(found.layout.factors))]
         placed = [each for each in ("p0", "p1") if each in joined.columns]
+        signals = {name: f"s{number}" for number, name in enumerate(found.columns.signals)}
+        if several:
+            signals[assembly.EVENTS] = "events"
+        sums = signals.values()
         wanted = joined.select(
             "list", "row", "first", "fault", "clicks", *sums, *cells, *placed, position=joined.position.cast("int32")
         )
-        return assembly.Shown.of(
-            self.engine.fetch(wanted), self.engine.fetch(collapsed.lists), dict(zip(signals, sums, strict=True)), cells
-        )
+        return assembly.Shown.of(self.engine.fetch(wanted), self.engine.fetch(collapsed.lists), signals)
 
     def _joined(self, raw: ClickLog, documents: DocumentTable) -> ClickLog:
         """The log with the one that it is added to, its last days if these are asked for."""
