@@ -166,10 +166,6 @@ def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: S
 
 def read_columns(name: str | Path) -> Columns:
     """The columns of a ready-made mapping or of a TOML file."""
-    if str(name) == UBI:
-        return Columns(
-            impression=("impression",), query="query", document="document", position="position", click="click"
-        )
     if str(name) in READY_MADE:
         return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text("utf-8"), name)
     path = Path(name)

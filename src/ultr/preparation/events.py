@@ -9,12 +9,12 @@ from operator import and_, or_
 from typing import Any
 
 from ultr.data.column_names import check_column, closest, listed
+from ultr.data.signal import CLICK
 from ultr.errors import DataError, OptionError
 from ultr.preparation.engine import Engine
 from ultr.preparation.times import microseconds
 from ultr.preparation.values import no_text, text
 
-CLICK = "click"
 WINDOW = 1800.0
 """Seconds between a page and an event that may belong to it."""
 MOST_SHARED = 0.05

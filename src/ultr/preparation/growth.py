@@ -29,6 +29,7 @@ from ultr.preparation.engine import Engine
 from ultr.preparation.feature_columns import CATEGORY, FeatureColumn
 from ultr.preparation.options import Options
 from ultr.preparation.robots import RobotRules
+from ultr.preparation.sources import open_table
 from ultr.preparation.summary import Summary
 
 RAW = "raw"
@@ -136,15 +137,10 @@ class Grown:
 
     def labels(self, engine: Engine) -> Any | None:
         """The labels of its documents: query, document, low and high; None if it has none."""
-        import pyarrow
-        from pyarrow import parquet
-
-        table = parquet.read_table(self.folder / DOCUMENTS)
-        if "low" not in table.column_names:
+        table = open_table(engine, self.folder / DOCUMENTS)
+        if "low" not in table.columns:
             return None
-        known = table.select(["query", "document", "low", "high"]).filter(pyarrow.compute.is_valid(table["low"]))
-        parquet.write_table(known, engine.work / "old_labels.parquet")
-        return engine.connection.read_parquet(str(engine.work / "old_labels.parquet"))
+        return table.filter(table.low.notnull()).select("query", "document", "low", "high")
 
 
 def keep_growing(

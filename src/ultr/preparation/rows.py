@@ -131,7 +131,10 @@ def rows_of(engine: Engine, table: Any, layout: RowFormat) -> Any:
     import ibis
 
     columns = layout.columns
-    own = {"time": layout.time, "given_time": _given_time(table[columns.time])} if columns.time else {}
+    own = {}
+    if columns.time:
+        given = table[columns.time]
+        own = {"time": layout.time, "given_time": given if given.type().is_string() else written(given)}
     if columns.user:
         own["user"] = values.text(table[columns.user])
     cells = _of_pages(engine, table, columns, own) if layout.pages else _of_documents(table, layout, own)
@@ -292,10 +295,6 @@ def _item(rows: Any, name: str) -> Any:
     if not given.type().is_array():
         return given
     return (rows.place < given.length()).ifelse(given[rows.place], None)
-
-
-def _given_time(given: Any) -> Any:
-    return given if given.type().is_string() else written(given)
 
 
 def page_of(table: Any, columns: Columns) -> Any:

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ultr import checks
 from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
@@ -18,6 +18,9 @@ from ultr.preparation.json_lines import read_json
 from ultr.preparation.queries import attach, name_of_query, run_query
 from ultr.preparation.remote import has_table, remote_table
 from ultr.preparation.stacking import stacked
+
+if TYPE_CHECKING:
+    import pyarrow
 
 PARQUET, TEXT, JSON = "parquet", "csv", "json"
 FORMATS = {
@@ -122,12 +125,9 @@ def _parts(engine: Engine, files: list[Path]) -> list[tuple[Any, Path]]:
 def _kind(file: Path) -> str:
     """The format of a file, and what its own columns are; JSON has no columns before all of it is read."""
     if _format(file) == PARQUET:
-        from pyarrow import parquet
-
-        _check_parquet(file)
-        return f"{PARQUET} {parquet.read_schema(file).remove_metadata()}"
+        return f"{PARQUET} {_schema(file).remove_metadata()}"
+    _check_whole(file)
     if _format(file) == TEXT:
-        _check_whole(file)
         header = first_line(file)
         separator = delimiter(file, header)
         return f"{TEXT} {separator} {sorted(next(csv.reader([header], delimiter=separator), []))}"
@@ -176,8 +176,6 @@ def _table(engine: Engine, files: list[Path]) -> Any:
             return engine.connection.read_parquet(names if engine.name == DUCKDB or len(names) > 1 else names[0])
     if kind == TEXT:
         return _texts(engine, files, names)
-    for file in files:
-        _check_whole(file)
     return read_json(engine, files, names)
 
 
@@ -210,12 +208,13 @@ def _read_in_vain(engine: Engine, file: Path, name: str, form: dict[str, Any]) -
     engine.connection.read_csv([name], columns=columns, **form).count().execute()
 
 
-def _check_parquet(file: Path) -> None:
+def _schema(file: Path) -> pyarrow.Schema:
+    """The columns of a Parquet file; what is no whole one is a `DataError`."""
     import pyarrow
     from pyarrow import parquet
 
     try:
-        parquet.read_metadata(file)
+        return parquet.read_schema(file)
     except PermissionError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ultr.counted import counted
 from ultr.data.column_names import check_column, listed
+from ultr.data.signal import CLICK
 from ultr.errors import DataError
 from ultr.preparation.attributes import attribute, has_attribute
 from ultr.preparation.engine import SPARK, Engine
-from ultr.preparation.events import CLICK, EventsSpec, Joined, join
+from ultr.preparation.events import EventsSpec, Joined, join
 from ultr.preparation.sources import name_of, tables_of
 from ultr.preparation.times import microseconds
 from ultr.preparation.values import text
