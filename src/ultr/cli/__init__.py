@@ -10,30 +10,12 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import typer
 
-from ultr.cli import (
-    compare,
-    demo,
-    doctor,
-    evaluate,
-    explain,
-    export,
-    head,
-    methods,
-    output,
-    prepare,
-    rank,
-    report,
-    reproduce,
-    serve,
-    simulate,
-    train,
-    tune,
-    update,
-)
+from ultr.cli import output
 from ultr.cli.memory import out_of_memory
 from ultr.errors import UltrError, UltrWarning, how_to_install
 from ultr.version import __version__
@@ -67,12 +49,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (
-    *(demo.demo, simulate.simulate, prepare.prepare, doctor.doctor, methods.methods, train.train, tune.tune),
-    *(evaluate.evaluate, compare.compare, rank.rank, explain.explain, head.head, export.export, serve.serve),
-    *(report.report, update.update, reproduce.reproduce),
-):
-    app.command()(command)
+COMMANDS = (
+    *("demo", "simulate", "prepare", "doctor", "methods", "train", "tune", "evaluate", "compare", "rank"),
+    *("explain", "head", "export", "serve", "report", "update", "reproduce"),
+)
+"""The commands in the order of the help; each is a function in a file of its name."""
+for command in COMMANDS:
+    app.command()(getattr(import_module(f"ultr.cli.{command}"), command))
 
 
 def _show_version(wanted: bool) -> None:

@@ -67,16 +67,10 @@ def evaluate(
         )
     content: dict[str, Any] = {}
     if data is not None:
-        judged = options.read_part(
-            data,
-            part,
-            fold=fold,
-            seed=seed,
-            features=features,
-            names=next(iter(rankers.values())).feature_names,
-            categories=options.common_categories(rankers),
-            columns=TableColumns(query_column, label_column, document_column),
-        )
+        options.common_categories(rankers)
+        first = next(iter(rankers.values()))
+        columns = TableColumns(query_column, label_column, document_column)
+        judged = options.read_part(data, part, fold=fold, seed=seed, features=features, like=first, columns=columns)
         content |= _on_labels(rankers, judged, data, part, measures.split(","), as_json=json)
     if log is not None:
         content |= _on_clicks(trained, log, as_json=json)

@@ -17,9 +17,10 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Floats
+    from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
     from ultr.data.training_range import Flags
-    from ultr.datasets.table_file import TableColumns, TableLists
+    from ultr.datasets.table_file import TableLists
     from ultr.methods.ranker import Ranker
     from ultr.scoring import Scorer
     from ultr.scoring.explanation import Explanation
@@ -56,6 +57,7 @@ def explain(
 
     Example: `ultr explain model candidates.csv --query "red shoes"`
     """
+    from ultr.data.click_log import ClickLog
     from ultr.datasets.table_file import TableColumns
 
     ranker = options.read_ranker(model)
@@ -65,7 +67,13 @@ def explain(
             raise OptionError("--global is about all queries of --data or --log; leave out the candidates and --query")
         if (data is None) == (log is None):
             raise OptionError("--global needs lists to measure on: give --data or --log")
-        _of_ranker(ranker, data, log, part, fold, features, columns, repeats=repeats, seed=seed, as_json=json)
+        lists: JudgedLists | ClickLog
+        if data is not None:
+            lists = options.read_part(data, part, fold=fold, seed=seed, features=features, like=ranker, columns=columns)
+        else:
+            lists = ClickLog.load(str(log)).with_features(ranker.feature_names, what=str(log))
+            lists = lists.with_categories(ranker.categories, what=str(log))
+        _of_ranker(ranker, lists, repeats=repeats, seed=seed, as_json=json)
         return
     if candidates is None:
         raise OptionError("there is nothing to explain; give a file of candidates, or --global with --data or --log")
@@ -187,32 +195,15 @@ def _tell_how(found: Explanation) -> None:
 
 
 def _of_ranker(
-    ranker: Ranker | Scorer,
-    data: str | None,
-    log: Path | None,
-    part: str,
-    fold: int,
-    features: int | None,
-    columns: TableColumns,
-    *,
-    repeats: int,
-    seed: int,
-    as_json: bool,
+    ranker: Ranker | Scorer, lists: JudgedLists | ClickLog, *, repeats: int, seed: int, as_json: bool
 ) -> None:
-    from ultr.data.click_log import ClickLog
+    from ultr.data.judged import JudgedLists
     from ultr.explanation import importance_by_clicks, importance_by_labels
 
-    if data is not None:
-        names, categories = ranker.feature_names, ranker.categories
-        judged = options.read_part(
-            data, part, fold=fold, seed=seed, features=features, names=names, categories=categories, columns=columns
-        )
-        found = importance_by_labels(ranker, judged, repeats=repeats, seed=seed)
+    if isinstance(lists, JudgedLists):
+        found = importance_by_labels(ranker, lists, repeats=repeats, seed=seed)
     else:
-        assert log is not None
-        clicks = ClickLog.load(log).with_features(ranker.feature_names, what=str(log))
-        clicks = clicks.with_categories(ranker.categories, what=str(log))
-        found = importance_by_clicks(ranker, clicks, repeats=repeats, seed=seed)
+        found = importance_by_clicks(ranker, lists, repeats=repeats, seed=seed)
     if as_json:
         losses = {name: vars(interval) for name, interval in found.losses.items()}
         output.print_json({"measure": found.measure, "queries": found.queries, "losses": losses})

@@ -119,7 +119,7 @@ def export(
     if to != ONNX:
         _export_forest(ranker, taught, model, file, to, names, overwrite=overwrite, json=json)
     else:
-        lists = None if data is None else _read(data, part, fold, ranker)
+        lists = None if data is None else options.read_part(data, part, fold=fold, like=ranker)
         student = ranker if taught is None else taught.distillation.ranker
         written = export_ranker(student, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
         where = "training lists" if data is None else options.name_of_part(data, part)
@@ -134,11 +134,6 @@ def export(
     if taught is not None and keep is not None:
         origin = Origin(command=options.command_line())
         taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
-
-
-def _read(data: str, part: str, fold: int, ranker: Ranker) -> JudgedLists:
-    """Judged lists with the features and the codes of a ranker."""
-    return options.read_part(data, part, fold=fold, names=ranker.feature_names, categories=ranker.categories)
 
 
 def _beside(model: Path, ending: str) -> Path:
@@ -186,10 +181,10 @@ def _distil(
     if log is not None:
         source, where = ClickLog.load(log).with_categories(ranker.categories, what=str(log)), str(log)
     elif data is not None:
-        source = _read(data, "train", fold, ranker)
+        source = options.read_part(data, "train", fold=fold, like=ranker)
         where, by_clicks = options.name_of_part(data, "train"), False
     if data is not None and (log is not None or (part != "train" and not Path(data).is_file())):
-        lists, by_clicks = _read(data, part, fold, ranker), False
+        lists, by_clicks = options.read_part(data, part, fold=fold, like=ranker), False
     made = distil(ranker, source, lists=lists, relevance=relevance, progress=not output.is_quiet())
     others = "others" if lists is None else options.name_of_part(str(data), part)
     return Taught(made, where, others, by_clicks=by_clicks)

@@ -17,6 +17,7 @@ from ultr.errors import OptionError
 
 if TYPE_CHECKING:
     from ultr.data.categories import Categories
+    from ultr.data.click_log import ClickLog
     from ultr.data.judged import JudgedLists
     from ultr.datasets.splits import Splits
     from ultr.datasets.table_file import TableColumns, TableLists
@@ -51,15 +52,10 @@ Set = Annotated[
 Features = Annotated[
     int | None, typer.Option(help="Number of features of a sparse SVMlight file that leaves out zeros at the end.")
 ]
-QueryColumn = Annotated[
-    str | None, typer.Option(help="Column of the query in a CSV or Parquet file; guessed if it has a usual name.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(help="Column of the label in a CSV or Parquet file; guessed if it has a usual name.")
-]
-DocumentColumn = Annotated[
-    str | None, typer.Option(help="Column of the document id in a CSV or Parquet file; guessed if it has a usual name.")
-]
+_COLUMN = "Column of the {} in a CSV or Parquet file; guessed if it has a usual name."
+QueryColumn = Annotated[str | None, typer.Option(help=_COLUMN.format("query"))]
+LabelColumn = Annotated[str | None, typer.Option(help=_COLUMN.format("label"))]
+DocumentColumn = Annotated[str | None, typer.Option(help=_COLUMN.format("document id"))]
 
 
 def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
@@ -86,21 +82,19 @@ def read_part(
     fold: int = 1,
     seed: int = 0,
     features: int | None = None,
-    names: Sequence[str] | None = None,
-    categories: Categories | None = None,
+    like: Ranker | Scorer | ClickLog | JudgedLists | None = None,
     columns: TableColumns | None = None,
 ) -> JudgedLists:
     """The judged lists that `--data` and `--part` name; a file is read whole.
 
-    Their features are matched by name to `names`, those of a ranker or of a log, if they are given, and texts in tables
-    become codes by its `categories`.
+    Their features are matched by name to those of `like`, if it is given, and texts in tables become codes by its
+    categories.
     """
     if Path(data).is_file():
-        read = read_file(data, labels=True, features=features, names=names, categories=categories, columns=columns)
-        return read.judged
+        return read_file(data, labels=True, features=features, like=like, columns=columns).judged
     checks.one_of("part", part, PARTS)
     lists: JudgedLists = getattr(read_splits(data, fold=fold, seed=seed), part)
-    lists = lists if names is None else lists.with_features(names, what=data)
+    lists = lists if like is None else lists.with_features(like.feature_names, what=data)
     _tell_missing(lists, data)
     return lists
 
@@ -109,18 +103,20 @@ def read_file(
     path: str | Path,
     *,
     labels: bool,
-    features: int | None = None,
-    names: Sequence[str] | None = None,
-    categories: Categories | None = None,
-    columns: TableColumns | None = None,
+    features: int | None,
+    like: Ranker | Scorer | ClickLog | JudgedLists | None,
+    columns: TableColumns | None,
 ) -> TableLists:
     """The lists of an SVMlight, CSV or Parquet file."""
     from ultr.datasets.cache import read_judged
     from ultr.datasets.table_file import TableColumns, TableLists, check_labels, is_table
 
+    names = None if like is None else like.feature_names
     if is_table(path):
         if features is not None:
             raise OptionError(f"--features is for SVMlight files; {path} has its features by name, so leave it out")
+        # Judged lists have no categories.
+        categories = getattr(like, "categories", None)
         table = TableLists.read(path, columns, features=names, categories=categories)
         if labels:
             check_labels(table, path)
@@ -139,8 +135,7 @@ def read_file(
 
 def read_candidates(path: Path, ranker: Ranker | Scorer, *, features: int | None, columns: TableColumns) -> TableLists:
     """The candidates of a file with the features of a ranker; labels, if there are any, are not used."""
-    names, categories = ranker.feature_names, ranker.categories
-    return read_file(path, labels=False, features=features, names=names, categories=categories, columns=columns)
+    return read_file(path, labels=False, features=features, like=ranker, columns=columns)
 
 
 def read_ranker(model: Path) -> Ranker | Scorer:
@@ -208,6 +203,14 @@ def method_settings(method: str, relevance: str | None, settings: Sequence[str] 
     if "relevance" in chosen:
         raise OptionError("the relevance model decides which options there are; give it by --relevance, not by --set")
     return chosen if relevance is None else {"relevance": relevance} | chosen
+
+
+def pair(text: str, flag: str) -> tuple[str, str]:
+    """The name and the value of `NAME=VALUE`."""
+    name, given, value = text.partition("=")
+    if not given or not name or not value:
+        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}")
+    return name, value
 
 
 def parse_settings(settings: Sequence[str] | None, types: dict[str, Any], *, of: str) -> dict[str, Any]:

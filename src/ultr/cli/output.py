@@ -11,7 +11,6 @@ import numpy as np
 import typer
 
 from ultr import files
-from ultr.arrays import ratio
 from ultr.printable import visible
 
 if TYPE_CHECKING:
@@ -153,10 +152,9 @@ def _cell_width(text: str) -> int:
 
 def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
     """Print what a click log holds: totals and the click rate of each position."""
-    seen = log.position.values.max(initial=-1) + 1
-    shown, clicked = (values[:seen] for values in log.totals(log.position))
-    rates = ratio(clicked, shown)
     if as_json:
+        seen = log.position.values.max(initial=-1) + 1
+        rates = log.totals(log.position).rates[:seen]
         print_json(
             {
                 "folder": str(folder),
@@ -165,18 +163,13 @@ def print_log(log: ClickLog, folder: Path, *, as_json: bool) -> None:
                 "impressions": int(log.impressions.sum()),
                 "clicks": int(log.clicks.sum()),
                 "signals": {signal.name: int(signal.totals.sum()) for signal in log.signals},
-                "click_rate_by_position": [
-                    round(rate, 6) if count else None for rate, count in zip(rates.tolist(), shown, strict=True)
-                ],
+                "click_rate_by_position": [round(rate, 6) for rate in rates.tolist()],
             }
         )
         return
+    from ultr.data.notebook_tables import position_rows
+
     echo(f"{folder}: {log}")
     for signal in log.signals:
         echo(f"signal {signal.name}: {signal.totals.sum():,}")
-    rows = [
-        {"position": str(position), "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{rate:.4f}"}
-        for position, (count, clicks, rate) in enumerate(zip(shown, clicked, rates, strict=True), start=1)
-        if count
-    ]
-    print_table(rows)
+    print_table(position_rows(log))

@@ -106,19 +106,12 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
             asked[name] = [each.strip() for text in asked[name] for each in text.split(",") if each.strip()]
     for name in _MAPPINGS:
         if name in asked:
-            asked[name] = dict(_pair(text, _FLAGS[name]) for text in asked[name])
+            asked[name] = dict(options.pair(text, _FLAGS[name]) for text in asked[name])
     if asked.get("periods", "day") != "day":
         asked["periods"] = _whole(asked["periods"])
     if (robots := RobotRules(**rules)) != RobotRules():
         asked["robots"] = robots
     return asked
-
-
-def _pair(text: str, flag: str) -> tuple[str, str]:
-    name, given, value = text.partition("=")
-    if not given or not name or not value:
-        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}")
-    return name.strip(), value.strip()
 
 
 def _whole(text: str) -> int:

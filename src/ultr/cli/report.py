@@ -221,9 +221,8 @@ def _judged(
 
 
 def _read_judged(models: list[Model], source: str, fold: int, seed: int) -> tuple[JudgedLists, str]:
-    names = models[0].manifest.feature_names
-    categories = options.common_categories({model.name: model.ranker for model in models})
-    judged = options.read_part(source, "test", fold=fold, seed=seed, names=names, categories=categories)
+    options.common_categories({model.name: model.ranker for model in models})
+    judged = options.read_part(source, "test", fold=fold, seed=seed, like=models[0].ranker)
     for model in models:
         if tuple(model.manifest.feature_names) != judged.feature_names:
             raise DataError(f"{source} has other features than {model.name}; give the data it was trained for")

@@ -334,6 +334,4 @@ def _sources(
         source = options.read_part(data, "train", fold=fold, seed=seed)
     if validate == "none":
         return source, None
-    categories = source.categories if isinstance(source, ClickLog) else None
-    names = source.feature_names
-    return source, options.read_part(validate, "validation", fold=fold, seed=seed, names=names, categories=categories)
+    return source, options.read_part(validate, "validation", fold=fold, seed=seed, like=source)

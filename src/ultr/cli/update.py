@@ -106,19 +106,12 @@ def _begin(run: Path, asked: dict[str, Any], *, progress: bool) -> LedgerEntry:
     types = flat_options.types(kind, relevance)
     content = asked | {name: seen_from_run(run, str(asked[name])) for name in NEEDED}
     content["options"] = options.parse_settings(chosen, types, of=f"method {kind.name}")
-    content["prepare"] = dict(_pair(text) for text in asked.get("prepare", ()))
+    content["prepare"] = dict(options.pair(text, "--prepare") for text in asked.get("prepare", ()))
     for name in ("features_from", "clicks_from"):
         if name in content["prepare"]:
             content["prepare"][name] = seen_from_run(run, content["prepare"][name])
     found = UpdateSettings.of(content, where="--init")
     return begin(run, found, model=model, progress=progress)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, given, value = text.partition("=")
-    if not name or not given:
-        raise OptionError(f"--prepare must be NAME=VALUE, got {text!r}")
-    return name, value
 
 
 def _print(entry: LedgerEntry, run: Path, *, dry_run: bool) -> None:

@@ -112,10 +112,7 @@ def _offsets(lists: Integers, offsets: Integers) -> Integers:
 
 def take(array: npt.NDArray[Any], lists: Integers) -> npt.NDArray[Any]:
     """The value that each of the chosen lists has in an array with one for each list."""
-    taken = new_array(len(lists), array.dtype)
-    for part in ragged.slices(len(lists)):
-        taken[part] = array[lists[part]]
-    return taken
+    return computed(array.__getitem__, lists, dtype=array.dtype)
 
 
 def spread(values: npt.NDArray[Any], offsets: Integers) -> npt.NDArray[Any]:

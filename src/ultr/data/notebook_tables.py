@@ -17,14 +17,19 @@ _POSITIONS = 10
 _NAMES = 8
 
 
-def log_as_html(log: ClickLog) -> str:
-    """The totals of a log, and the click rate of its first positions."""
+def position_rows(log: ClickLog) -> list[dict[str, str]]:
+    """The click rate of each position as text."""
     shown, clicked = log.totals(log.position)
-    rows = [
+    return [
         {"position": level, "impressions": f"{count:,.0f}", "clicks": f"{clicks:,.0f}", "rate": f"{clicks / count:.4f}"}
         for level, count, clicks in zip(log.position.levels, shown, clicked, strict=True)
         if count
     ]
+
+
+def log_as_html(log: ClickLog) -> str:
+    """The totals of a log, and the click rate of its first positions."""
+    rows = position_rows(log)
     further = f"{len(rows) - _POSITIONS:,} further positions. " if len(rows) > _POSITIONS else ""
     names = f"{len(log.feature_names)} features: {listed(log.feature_names, most=_NAMES)}"
     return as_html(repr(log), rows[:_POSITIONS], note=further + names)

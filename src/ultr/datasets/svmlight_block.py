@@ -32,7 +32,9 @@ def parse_ordinary(text: bytes, *, line: int, limits: Limits) -> Block | None:
     Ordinary is: no empty lines, one space between parts and at most one at the end, unsigned integer labels.
     Everything else is left to `parse_lines`, which alone decides what is legal.
     """
-    if not _is_utf8(text):
+    try:
+        text.decode()
+    except UnicodeDecodeError:
         return None
     if b"\r" in text or b"\t" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\t", b" ")
@@ -64,16 +66,6 @@ def parse_ordinary(text: bytes, *, line: int, limits: Limits) -> Block | None:
         columns=keys.columns[is_pair],
         values=values,
     )
-
-
-def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _slices(text: bytes | Bytes, starts: Integers, stops: Integers, *, kind: Any) -> Any:

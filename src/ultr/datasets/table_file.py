@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ultr.arrays import Floats, Integers, Mask, Strings
+from ultr.arrays import Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.categories import Categories, category_columns, never_seen
 from ultr.data.column_names import check_column, guess, listed
@@ -223,10 +223,6 @@ class TableFile:
                 convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=list(types)),
             )
 
-    def numbers(self, table: pyarrow.Table, name: str) -> Floats:
-        """A column of numbers."""
-        return numbers(table[name], name, what=str(self.path), place=self.place)
-
     def texts(self, table: pyarrow.Table, name: str) -> Strings:
         """A column of ids as texts."""
         import pyarrow
@@ -240,7 +236,7 @@ class TableFile:
 
     def grades(self, table: pyarrow.Table, name: str) -> Integers:
         """A column of labels."""
-        labels = self.numbers(table, name)
+        labels = numbers(table[name], name, what=str(self.path), place=self.place)
         if np.isnan(labels).any():
             row = int(np.argmax(np.isnan(labels))) + 1
             raise DataError(f"column {name!r} of {self.path} has no value in {self.place(row)}; fill it in first")
