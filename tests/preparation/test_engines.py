@@ -199,8 +199,10 @@ def test_spark_joins_events_as_duckdb_does(tmp_path: Path) -> None:
             spec = EventsSpec(table=clicks, name="clicks", keys=("q",), document="d", time="t", window=60)
             timed = join(engine, open_table(engine, tmp_path / "shown.csv"), spec)
             written = read_ubi(engine, tmp_path / "written")
-            tables = [sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi, timed, written)]
-            results.append([tables, [*ubi.notes()], ubi.joined.unmatched, ubi.joined.duplicates, timed.unmatched])
+            tables = [
+                sorted(engine.fetch(each.table).to_pylist(), key=str) for each in (ubi.joined, timed, written.joined)
+            ]
+            results.append([tables, ubi.notes, ubi.joined.unmatched, ubi.joined.duplicates, timed.unmatched])
     assert results[0] == results[1]
     (_, shown, written), notes, elsewhere, _, missed = results[0]
     assert [row["document"] for row in written] == ["a, b", "é", "c", "d", "e", "f"]

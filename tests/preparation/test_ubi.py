@@ -93,7 +93,7 @@ def read(
     (folder / "work").mkdir()
     with connect("duckdb", folder / "work", memory="1GB") as engine:
         found = read_ubi(engine, folder, **options)
-        rows = engine.fetch(found.table).to_pylist()
+        rows = engine.fetch(found.joined.table).to_pylist()
         yield found, {(row["impression"], row["document"]): row for row in rows}
 
 
@@ -128,8 +128,7 @@ def test_actions_are_not_guessed_but_listed(tmp_path: Path) -> None:
 def test_the_first_ordinal_is_found_out(start: int, tmp_path: Path) -> None:
     events = [event("1", "click", "y", start + 1), event("2", "click", "z", start + 2), event("3", "click", "y", start)]
     with read(tmp_path, QUERIES, events) as (log, rows):
-        assert (log.ordinals_from, log.agreeing, log.ordinals) == (start, 3, 3)
-        assert f"ordinals of events count from {start}: 3 of 3 are the place in the list" in log.notes()
+        assert f"ordinals of events count from {start}: 3 of 3 are the place in the list" in log.notes
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [1, 2]}
 
 
@@ -146,28 +145,30 @@ def test_a_later_page_begins_where_the_ordinals_of_its_events_say(start: int, tm
     events += [event("5", "click", "v", start + 10), event("5", "click", "w", start + 3)]
     with read(tmp_path, pages, events) as (log, rows):
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [1, 2], "4": [11, 12], "5": [1, 2]}
-        assert (log.ordinals_from, log.moved, log.contradicted) == (start, 1, 1)
-        said = list(log.notes())
-        assert "1 result page begins further down, as the ordinals of events say" in said
-        assert "1 result page has ordinals that do not fit the list; the list counts" in said
+        assert log.notes == (
+            f"ordinals of events count from {start}: 3 of 7 are the place in the list",
+            "1 result page begins further down, as the ordinals of events say",
+            "1 result page has ordinals that do not fit the list; the list counts",
+        )
 
 
 def test_events_of_actions_that_do_not_count_move_nothing(tmp_path: Path) -> None:
     events = [event("1", "click", "x", 1), event("2", "click", "x", 1), event("3", "page_exit", "y", 40)]
     with read(tmp_path, QUERIES, events) as (log, rows):
-        assert (log.moved, positions(rows)["3"]) == (0, [1, 2])
+        assert positions(rows)["3"] == [1, 2]
+        assert log.notes == ("ordinals of events count from 1: 2 of 2 are the place in the list",)
 
 
 def test_ordinals_that_never_fit_are_told(tmp_path: Path) -> None:
     with read(tmp_path, QUERIES, [event("1", "click", "x", 7), event("3", "click", "x", 9)]) as (log, rows):
-        assert list(log.notes()) == ["none of the 2 ordinals of events is a place in its list; the list counts"]
+        assert log.notes == ("none of the 2 ordinals of events is a place in its list; the list counts",)
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [1, 2]}
 
 
 def test_it_is_said_that_pages_without_events_cannot_be_moved(tmp_path: Path) -> None:
     events = [event("1", "click", "x", 1), event("2", "click", "x", 1), event("3", "click", "y", 11)]
     with read(tmp_path, QUERIES, events) as (log, _):
-        assert any("and such pages without an event stay at the top" in note for note in log.notes())
+        assert any("and such pages without an event stay at the top" in note for note in log.notes)
 
 
 def test_the_number_of_results_before_a_page_may_be_given(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_the_number_of_results_before_a_page_may_be_given(tmp_path: Path) -> Non
     events = [event("1", "click", "x", 1), event("2", "click", "x", 31)]
     with read(tmp_path, pages, events, offset="query_attributes.from") as (log, rows):
         assert positions(rows) == {"1": [1, 2, 3], "2": [1, 2, 3], "3": [11, 12]}
-        assert (log.moved, log.contradicted) == (0, 1)
+        assert log.notes[1:] == ("1 result page has ordinals that do not fit the list; the list counts",)
 
 
 def test_responses_of_one_query_are_its_pages_and_a_repeated_one_is_none(tmp_path: Path) -> None:
@@ -192,8 +193,10 @@ def test_responses_of_one_query_are_its_pages_and_a_repeated_one_is_none(tmp_pat
             "v": 4,
             "w": 5,
         }
-        assert log.repeated == 1
-        assert log.agreeing == 1
+        assert log.notes == (
+            "ordinals of events count from 1: 1 of 1 are the place in the list",
+            "1 response repeats the documents of another of the same query_id; it is left out",
+        )
 
 
 @pytest.mark.parametrize("form", ["jsonl", "flat", "text", "parquet"])
@@ -302,7 +305,8 @@ def test_the_made_up_shop_is_counted_as_by_hand(shared_data: Path, tmp_path: Pat
                 key[:2]: count for key, count in counted.items() if key[2] == action
             }
             assert log.joined.unmatched[signal] == elsewhere[action]
-        assert (log.ordinals_from, log.moved, log.contradicted) == (1, 0, 0)
+        assert log.notes[0].startswith("ordinals of events count from 1: ")
+        assert not any("result page" in note for note in log.notes)
         assert log.joined.ignored["on_search"] == sum(row["action_name"] == "on_search" for row in tables["ubi_events"])
     with pytest.raises(OptionError, match="must be one of"):
         prepare(tmp_path, tmp_path / "log", columns="ubi_")

@@ -343,7 +343,7 @@ def test_the_folder_is_a_log_that_can_be_prepared(service: Client, tmp_path: Pat
     service.service.close()
     (tmp_path / "work").mkdir()
     with connect("duckdb", tmp_path / "work", memory="1GB") as engine:
-        rows = engine.fetch(read_ubi(engine, tmp_path).table).to_pylist()
+        rows = engine.fetch(read_ubi(engine, tmp_path).joined.table).to_pylist()
     found = Counter((row["document"], row["position"]) for row in rows)
     assert found == pages
     clicked = Counter((row["document"], row["position"]) for row in rows if row["click"])

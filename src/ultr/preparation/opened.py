@@ -41,7 +41,7 @@ def open_log(engine: Engine, log: object, options: Options) -> Opened:
     placement: Mapping[str, str] = {}
     if options.ubi:
         ubi = read_ubi(engine, log, others=options.taken_along(), signals=_actions(options), offset=options.page_offset)
-        joined, notes = ubi.joined, tuple(ubi.notes())
+        joined, notes = ubi.joined, ubi.notes
         placement = {} if options.propensity else ubi.placement
     else:
         table = open_table(engine, log)

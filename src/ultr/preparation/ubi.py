@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,46 +36,13 @@ _OBJECT_ID = "object of the event"
 class UbiLog:
     """The shown documents of `ubi_queries` with the counts of their events, and how they were placed."""
 
-    table: Any
-    """Columns impression, query, document, position, one for each signal, and those that were asked for."""
     joined: Joined
-    repeated: int
-    """Responses that were written again with the same documents."""
-    ordinals_from: int | None
-    """The number of the first ordinal of events; None if they do not show it."""
-    ordinals: int
-    """Events of shown documents that have an ordinal."""
-    agreeing: int
-    """Those of them whose ordinal is the place in the list, counted from `ordinals_from`."""
-    moved: int
-    """Responses that begin further down, since all ordinals of their events say so."""
-    contradicted: int
-    """Responses whose ordinals fit no place of the list."""
-    seen_by_events: bool
-    """True if there are events of results that were seen, not only of those that were clicked."""
+    """Its table has the columns impression, query, document, position, one for each signal, and those that were asked
+    for."""
+    notes: tuple[str, ...]
+    """What a reader of the summary must know, a sentence each."""
     placement: Mapping[str, str]
     """Columns of the table that say how exploration placed documents, by role; none if no event says it."""
-
-    def notes(self) -> Iterator[str]:
-        """What a reader of the summary must know, a sentence each."""
-        if self.ordinals_from is not None:
-            yield (
-                f"ordinals of events count from {self.ordinals_from}: {self.agreeing:,} of {self.ordinals:,} "
-                "are the place in the list"
-            )
-        elif self.ordinals:
-            yield f"none of the {self.ordinals:,} ordinals of events is a place in its list; the list counts"
-        if self.repeated:
-            repeat = counted(self.repeated, "response repeats", "responses repeat")
-            left = "it is" if self.repeated == 1 else "they are"
-            yield f"{repeat} the documents of another of the same query_id; {left} left out"
-        if self.moved:
-            rest = "" if self.seen_by_events else ", and such pages without an event stay at the top"
-            begin = counted(self.moved, "result page begins", "result pages begin")
-            yield f"{begin} further down, as the ordinals of events say{rest}"
-        if self.contradicted:
-            have = counted(self.contradicted, "result page has", "result pages have")
-            yield f"{have} ordinals that do not fit the list; the list counts"
 
 
 def read_ubi(
@@ -111,8 +78,12 @@ def read_ubi(
     shown = _unnested(responses)
     actions = [*(signals or {CLICK: (CLICK,)}).values(), (IMPRESSION,)]
     evidence = _evidence(engine, shown, events, [each for group in actions for each in group])
-    placed, facts = _placed(engine, shown, evidence, given=offset is not None)
     seen = bool(engine.count(_of_action(events, [IMPRESSION]).limit(1)))
+    placed, notes = _placed(engine, shown, evidence, given=offset is not None, seen=seen)
+    if repeated:
+        repeat = counted(repeated, "response repeats", "responses repeat")
+        left = "it is" if repeated == 1 else "they are"
+        notes.append(f"{repeat} the documents of another of the same query_id; {left} left out")
     placement = _placement(engine, events) if seen and not {*_PLACEMENT.values()} & {*others} else {}
     asked = [name for name in others if name.startswith(_OF_EVENTS)]
     placed = _with_attributes(placed, events, [*asked, *placement.values()], seen=seen)
@@ -125,8 +96,7 @@ def read_ubi(
         signals=signals or {},
         shown={"query_id": "impression", _OBJECT_ID: "document"},
     )
-    joined = join(engine, placed, spec)
-    return UbiLog(joined.table, joined, repeated=repeated, seen_by_events=seen, placement=placement, **facts)
+    return UbiLog(join(engine, placed, spec), tuple(notes), placement)
 
 
 def _responses(engine: Engine, queries: Any, others: Sequence[str], offset: str | None, what: str) -> tuple[Any, int]:
@@ -222,35 +192,46 @@ def _evidence(engine: Engine, shown: Any, events: Any, actions: Sequence[str]) -
     return engine.keep(beyond)
 
 
-def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool) -> tuple[Any, dict[str, Any]]:
-    """Rows with a position, and what the ordinals say of it; they move nothing where the place is given."""
+def _placed(engine: Engine, shown: Any, evidence: Any | None, *, given: bool, seen: bool) -> tuple[Any, list[str]]:
+    """Rows with a position, and what the ordinals say of it in sentences; they move nothing where the place is given.
+
+    `seen` is true if there are events of results that were seen, not only of those that were clicked.
+    """
     import ibis
 
     at_top = shown.mutate(position=shown.before + shown.place + 1).drop("before", "place", "part")
-    facts: dict[str, Any] = {"ordinals": 0, "agreeing": 0, "ordinals_from": None, "moved": 0, "contradicted": 0}
     if evidence is None:
-        return at_top, facts
+        return at_top, []
     found = engine.counts(
         evidence.aggregate(all=evidence.count(), zero=(evidence.beyond == 0).sum(), one=(evidence.beyond == 1).sum())
     )
-    zero, one = found["zero"], found["one"]
+    ordinals, zero, one = found["all"], found["zero"], found["one"]
+    if not ordinals:
+        return at_top, []
     if not zero and not one:
-        return at_top, facts | {"ordinals": found["all"]}
+        return at_top, [f"none of the {ordinals:,} ordinals of events is a place in its list; the list counts"]
     start = 0 if zero > one else 1
+    notes = [f"ordinals of events count from {start}: {max(zero, one):,} of {ordinals:,} are the place in the list"]
     pages = evidence.group_by("impression", "part").agg(low=evidence.beyond.min(), high=evidence.beyond.max())
     same = (pages.low == pages.high) & (pages.low > start)
     shift = same.ifelse(pages.low - start, 0) if not given else ibis.literal(0)
     pages = engine.keep(pages.mutate(shift=shift.cast("int64")))
-    facts |= {"ordinals": found["all"], "agreeing": one if start else zero, "ordinals_from": start}
-    facts |= engine.counts(
+    found = engine.counts(
         pages.aggregate(
             moved=(pages.shift > 0).sum(),
             contradicted=((pages["shift"] == 0) & ((pages.low != start) | (pages.high != start))).sum(),
         )
     )
+    if found["moved"]:
+        rest = "" if seen else ", and such pages without an event stay at the top"
+        begin = counted(found["moved"], "result page begins", "result pages begin")
+        notes.append(f"{begin} further down, as the ordinals of events say{rest}")
+    if found["contradicted"]:
+        have = counted(found["contradicted"], "result page has", "result pages have")
+        notes.append(f"{have} ordinals that do not fit the list; the list counts")
     moved = shown.left_join(pages.select("impression", "part", "shift"), ["impression", "part"])
     position = moved.before + moved.place + 1 + moved["shift"].fill_null(0)
-    return moved.select(*(name for name in at_top.columns if name != "position"), position=position), facts
+    return moved.select(*(name for name in at_top.columns if name != "position"), position=position), notes
 
 
 def _placement(engine: Engine, events: Any) -> dict[str, str]:
