@@ -16,7 +16,7 @@ from ultr.files import check_new_file, check_new_folder, read_json
 
 if TYPE_CHECKING:
     from ultr.data.judged import JudgedLists
-    from ultr.exporting import Distillation, Export
+    from ultr.exporting import Distillation, Export, ForestExport
     from ultr.exporting.cost import Cost
     from ultr.methods.ranker import Ranker
     from ultr.relevance.relevance_model import Relevance
@@ -92,6 +92,7 @@ def export(
     Example: `ultr export model --to onnx`
     """
     from ultr.exporting import export as export_ranker
+    from ultr.exporting import export_forest
     from ultr.exporting.engines.targets import TARGETS
     from ultr.methods import load
     from ultr.methods.origin import Origin
@@ -116,21 +117,27 @@ def export(
     if keep is not None:
         check_new_folder(keep, overwrite=overwrite)
     taught = _distil(ranker, log, data, part, fold, _student(ranker, to, settings)) if distil else None
+    student = ranker if taught is None else taught.distillation.ranker
+    content: dict[str, Any] = {"model": str(model), "file": str(file)}
     if to != ONNX:
-        _export_forest(ranker, taught, model, file, to, names, overwrite=overwrite, json=json)
+        forest = export_forest(student, file, to=to, feature_map=names, overwrite=overwrite)
+        content |= asdict(forest)
+        if not json:
+            _print_forest(forest, ranker, taught, file, to)
     else:
         lists = None if data is None else options.read_part(data, part, fold=fold, like=ranker)
-        student = ranker if taught is None else taught.distillation.ranker
         written = export_ranker(student, file, form=form, pointwise=pointwise, lists=lists, overwrite=overwrite)
         where = "training lists" if data is None else options.name_of_part(data, part)
-        if json:
-            content = {"model": str(model), "file": str(file), "checked_on": where} | written.as_json()
-            output.print_json(content | _distillation(taught))
-        else:
+        content |= {"checked_on": where} | written.as_json()
+        if not json:
             by_clicks = data is None and ranker.method != "label"
             _print(written, file, where, by_clicks=by_clicks, trees=student.model.takes_missing)
             if taught is not None:
                 taught.print("network")
+    if json:
+        if taught is not None:
+            content["distillation"] = taught.distillation.as_json() | {"taught_with": taught.where}
+        output.print_json(content)
     if taught is not None and keep is not None:
         origin = Origin(command=options.command_line())
         taught.distillation.ranker.save(keep, overwrite=overwrite, origin=origin)
@@ -213,30 +220,7 @@ class Taught(NamedTuple):
             output.echo(f"by the {student}: {_priced(made.cost, 'by the model', by_clicks=self.by_clicks)}")
 
 
-def _distillation(taught: Taught | None) -> dict[str, Any]:
-    """The figures of a distillation as JSON has them."""
-    return {} if taught is None else {"distillation": taught.distillation.as_json() | {"taught_with": taught.where}}
-
-
-def _export_forest(
-    ranker: Ranker,
-    taught: Taught | None,
-    model: Path,
-    file: Path,
-    to: str,
-    names: dict[str, str],
-    *,
-    overwrite: bool,
-    json: bool,
-) -> None:
-    from ultr.exporting import export_forest
-
-    forest = ranker if taught is None else taught.distillation.ranker
-    written = export_forest(forest, file, to=to, feature_map=names, overwrite=overwrite)
-    if json:
-        content = {"model": str(model), "file": str(file)} | asdict(written)
-        output.print_json(content | _distillation(taught))
-        return
+def _print_forest(written: ForestExport, ranker: Ranker, taught: Taught | None, file: Path, to: str) -> None:
     what = "" if taught is None else "distilled into "
     output.echo(f"{file}: {ranker.method}, {what}{written.trees} trees for {to}, {written.size / 1000:,.0f} kB")
     missing = "missing and " if written.knows_missing else ""
