@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,7 @@ _SHOWN = 5
 
 
 def match_features(
-    frame: object,
-    names: Sequence[str],
-    *,
-    categories: Categories | None = None,
-    ids: Collection[str] = (),
-    what: str = "the frame",
+    frame: object, names: Sequence[str], *, categories: Categories | None = None, ids: Collection[str] = ()
 ) -> Floats:
     """The features of a frame as float32 [rows, features], its columns matched by name and in the order of `names`.
 
@@ -36,7 +32,6 @@ def match_features(
         categories: The values of those that are categorical. Columns hold values, which become codes; a value that is
             not among them becomes `other` or missing, with a warning.
         ids: Columns that are no features, such as query, document and label.
-        what: What to call the frame in a message.
 
     Raises:
         DataError: A column is missing, unknown, there twice, no number or infinite somewhere.
@@ -45,10 +40,10 @@ def match_features(
     [[0.5, 1.0], [3.0, 2.0]]
 
     """
-    table = arrow_table(frame, what=what)
+    table = arrow_table(frame)
     given = [name for name in table.column_names if name not in ids]
-    column_order(given, names, what=what)
-    return feature_matrix(table, names, categories=categories or {}, what=what)
+    column_order(given, names, what="the frame")
+    return feature_matrix(table, names, categories=categories or {}, what="the frame")
 
 
 def feature_matrix(
@@ -143,43 +138,49 @@ def _plain(column: pyarrow.ChunkedArray, name: str, *, what: str) -> pyarrow.Chu
     return column
 
 
-def arrow_table(frame: object, *, what: str = "the frame") -> pyarrow.Table:
+def arrow_table(frame: object) -> pyarrow.Table:
     """A frame as an Arrow table; an Arrow table stays what it is, and needs no narwhals."""
     import pyarrow
 
     if isinstance(frame, pyarrow.Table):
         return frame
-    columns = frame if isinstance(frame, Mapping) else _columns_of(frame, what=what)
+    columns = frame if isinstance(frame, Mapping) else _columns_of(frame)
     arrays = {str(name): column for name, column in columns.items()}
     if len(arrays) < len(columns):
-        raise DataError(f"{what} has several columns of one name; rename one of them")
+        raise DataError("the frame has several columns of one name; rename one of them")
     try:
         return pyarrow.table(arrays)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         why = str(error).partition("\n")[0]
-        raise DataError(f"{what} cannot be read as columns of equal length: {why}") from error
+        raise DataError(f"the frame cannot be read as columns of equal length: {why}") from error
 
 
-def _columns_of(frame: Any, *, what: str) -> dict[Any, Any]:
-    import pyarrow
-
+def _columns_of(frame: Any) -> dict[Any, Any]:
     try:
         import narwhals
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{what}, a {type(frame).__name__}, needs narwhals: {how_to_install('prepare')}, or give an Arrow table"
+            f"the frame, a {type(frame).__name__}, needs narwhals: {how_to_install('prepare')}, or give an Arrow table"
         ) from error
-    try:
+    wanted = "the frame must be a frame (pandas, polars, Arrow) or a mapping from names to columns"
+    with explained_frame(frame, what="the frame", wanted=wanted):
         known = narwhals.from_native(frame)
         eager = known.collect() if isinstance(known, narwhals.LazyFrame) else known
         return {name: column.to_arrow() for name, column in zip(eager.columns, eager.iter_columns(), strict=True)}
+
+
+@contextmanager
+def explained_frame(frame: object, *, what: str, wanted: str) -> Iterator[None]:
+    """Turn what narwhals and Arrow complain about into one sentence on a frame, or on what is none."""
+    import narwhals
+    import pyarrow
+
+    try:
+        yield
     except TypeError as error:
-        raise OptionError(
-            f"{what} must be a frame (pandas, polars, Arrow) or a mapping from names to columns, "
-            f"got {type(frame).__name__}"
-        ) from error
+        raise OptionError(f"{wanted}, got {type(frame).__name__}") from error
     except (pyarrow.ArrowException, narwhals.exceptions.NarwhalsError) as error:
-        why = " ".join(str(error).split())
+        why = " ".join(" ".join(map(str, error.args)).split())
         raise DataError(f"{what} cannot be used: {why}; give each column a name and a type of its own") from error
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ultr import checks
+from ultr.data.named_features import explained_frame
 from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.preparation.engine import DUCKDB, Engine
@@ -267,20 +268,12 @@ def _frame(frame: object) -> Any:
     import narwhals
     import pyarrow
 
-    try:
+    wanted = "a log must be a path or a frame (pandas, polars, Arrow)"
+    with explained_frame(frame, what=name_of(frame), wanted=wanted):
         known = frame if isinstance(frame, pyarrow.Table) else narwhals.from_native(frame)  # type: ignore[call-overload]
         if isinstance(known, narwhals.LazyFrame):
             known = known.collect()
         table = known if isinstance(known, pyarrow.Table) else known.to_arrow()
-    except TypeError as error:
-        raise OptionError(
-            f"a log must be a path or a frame (pandas, polars, Arrow), got {type(frame).__name__}"
-        ) from error
-    except (pyarrow.ArrowException, narwhals.exceptions.NarwhalsError) as error:
-        why = " ".join(str(part).strip() for part in error.args).replace("\n", " ")
-        raise DataError(
-            f"{name_of(frame)} cannot be used: {why}; give each column a name and a type of its own"
-        ) from error
     # DuckDB does not tell upper case from lower case in names, and would take the first.
     twice = [name for name, count in Counter(map(str.casefold, table.column_names)).items() if count > 1]
     if twice:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 from ultr.preparation import values
@@ -26,7 +25,7 @@ def stacked(tables: Sequence[Any]) -> Any:
         )
         for table in tables
     )
-    return reduce(lambda one, other: one.union(other), aligned)
+    return ibis.union(*aligned)
 
 
 def _common(one: Any, other: Any) -> Any:
