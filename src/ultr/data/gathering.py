@@ -103,10 +103,7 @@ def gather(
 def _offsets(lists: Integers, offsets: Integers) -> Integers:
     chosen = new_array(len(lists) + 1, np.int64)
     chosen[0] = 0
-    for part in ragged.slices(len(lists)):
-        ends = chosen[1:][part]
-        np.cumsum(offsets[1:][lists[part]] - offsets[:-1][lists[part]], out=ends)
-        ends += chosen[part.start]
+    np.cumsum(computed(lambda some: offsets[some + 1] - offsets[some], lists), out=chosen[1:])
     return chosen
 
 

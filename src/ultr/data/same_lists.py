@@ -40,20 +40,17 @@ def same_lists(offsets: Integers, rows: Sequence[Integers], keys: Sequence[Integ
 
 def content_order(offsets: Integers, rows: Sequence[Integers], keys: Sequence[Integers]) -> Integers:
     """The lists in an order made from their content alone: by the keys, the first counting most, then by a digest."""
-    sums = np.zeros(len(offsets) - 1, dtype=np.uint64)
-    for span in ragged.spans(offsets):
-        mixed = np.zeros(int(span.lengths.sum()), dtype=np.uint64)
-        for column in rows:
-            mixed = _scrambled(mixed + column[span.rows].astype(np.uint64))
-        sums[span.lists] = _sums(mixed, span.lengths)
+    sums = _digest(offsets, rows, None)
     return np.lexsort((_scrambled(sums), sums, *reversed(keys)))
 
 
-def _digest(offsets: Integers, rows: Sequence[Integers], start: np.uint64) -> Words:
-    """A sum over the rows of each list of a mix of place and values."""
+def _digest(offsets: Integers, rows: Sequence[Integers], start: np.uint64 | None) -> Words:
+    """A sum over the rows of each list of a mix of their values and, with a `start`, of their places."""
     sums = np.zeros(len(offsets) - 1, dtype=np.uint64)
     for span in ragged.spans(offsets):
-        mixed = _scrambled(start + ragged.ranks(ragged.from_lengths(span.lengths)).astype(np.uint64))
+        mixed = np.zeros(int(span.lengths.sum()), dtype=np.uint64)
+        if start is not None:
+            mixed = _scrambled(start + ragged.ranks(ragged.from_lengths(span.lengths)).astype(np.uint64))
         for column in rows:
             mixed = _scrambled(mixed + column[span.rows].astype(np.uint64))
         sums[span.lists] = _sums(mixed, span.lengths)
