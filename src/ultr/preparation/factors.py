@@ -62,13 +62,13 @@ class FactorSummary:
 
 
 def factor_columns(
-    engine: Engine, table: Any, factors: Sequence[str], *, known: Mapping[str, tuple[float, ...]] | None = None
+    engine: Engine, table: Any, factors: Sequence[str], *, known: Mapping[str, tuple[float, ...]]
 ) -> tuple[FactorColumn, ...]:
     """The kinds of these columns; `known` are the edges in a log that this is added to, none if categorical.
 
     Numbers with many values are cut at the quantiles of all rows, unless edges are given with the name.
     """
-    return tuple(_column(engine, table, each, (known or {}).get(factor_column(each))) for each in factors)
+    return tuple(_column(engine, table, each, known.get(factor_column(each))) for each in factors)
 
 
 def _column(engine: Engine, table: Any, factor: str, known: tuple[float, ...] | None) -> FactorColumn:

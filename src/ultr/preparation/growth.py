@@ -243,9 +243,6 @@ def _totals(log: ClickLog, signal: str) -> Integers:
 
 
 def _joined_factor(old: BiasFactor, new: BiasFactor) -> BiasFactor:
-    if old.name == "position":
-        levels = max(old.levels, new.levels, key=len)
-        return BiasFactor(old.name, np.concatenate([old.values, new.values]), levels)
     levels = old.levels if old.edges else tuple(ordered_levels({*old.levels, *new.levels}))
     place = {level: number for number, level in enumerate(levels)}
     values = [

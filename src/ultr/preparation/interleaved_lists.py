@@ -88,12 +88,7 @@ class InterleavedLists:
 
 
 def read_interleaved(
-    folder: str | Path,
-    *,
-    action: str = "click",
-    minutes: float = MINUTES,
-    per_client: bool = False,
-    memory: str = "1GB",
+    folder: str | Path, *, action: str = "click", minutes: float = MINUTES, per_client: bool = False
 ) -> list[InterleavedLists]:
     """The interleaved lists of a folder that `ultr serve --log-to` wrote, a value for each pair of rankers, in time.
 
@@ -108,7 +103,7 @@ def read_interleaved(
     checks.positive("minutes", minutes)
     with (
         tempfile.TemporaryDirectory(prefix="ultr-") as work,
-        connect(DUCKDB, Path(work), memory=memory) as engine,
+        connect(DUCKDB, Path(work), memory="1GB") as engine,
     ):
         engine.source = name_of(folder)
         return _read(engine, folder, action=action, wait=round(minutes * _MINUTE), per_client=per_client)

@@ -201,14 +201,7 @@ class _Preparation:
 
     def _survey(self) -> Surveyed:
         self.engine.source = name_of(self.log)
-        grown = self.grown
-        found = survey(
-            self.engine,
-            self.log,
-            self.options,
-            edges={} if grown is None else grown.edges,
-            categories=frozenset() if grown is None else grown.categories,
-        )
+        found = survey(self.engine, self.log, self.options, self.grown)
         if self.told is not None:
             self.told(found.in_words())
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from ultr.preparation.columns import Columns, signal_column
 from ultr.preparation.engine import Engine
 from ultr.preparation.factors import factor_columns
 from ultr.preparation.feature_columns import feature_columns, in_words
+from ultr.preparation.growth import Grown
 from ultr.preparation.opened import Opened, open_log
 from ultr.preparation.options import Options
 from ultr.preparation.rows import RowFormat, page_of, row_format, rows_of, with_lists
@@ -72,10 +72,8 @@ class Surveyed:
         return f"{self.opened.name}: {shape}; {'; '.join(said)}"
 
 
-def survey(
-    engine: Engine, log: object, options: Options, *, edges: Mapping[str, tuple[float, ...]], categories: frozenset[str]
-) -> Surveyed:
-    """Open a log and find out what its columns are; `edges` and `categories` are those of a log that it is added to."""
+def survey(engine: Engine, log: object, options: Options, grown: Grown | None) -> Surveyed:
+    """Open a log and find out what its columns are; those of the log that it is added to are known."""
     opened = open_log(engine, log, options)
     table, what = opened.table, opened.name
     asked = replace(options.roles(), **opened.roles)
@@ -84,6 +82,7 @@ def survey(
     columns = layout.columns
     if layout.pages:
         table = with_lists(engine, table, columns, what=what)
+    categories = () if grown is None else grown.categories
     features = feature_columns(engine, table, columns.features, what=what, categories=categories)
     if not opened.cheap:
         used = dict.fromkeys([*columns.used(), *columns.features])
@@ -92,7 +91,7 @@ def survey(
     _check_signals(engine, table, columns, what)
     layout = replace(
         layout,
-        factors=factor_columns(engine, table, columns.factors, known=edges),
+        factors=factor_columns(engine, table, columns.factors, known={} if grown is None else grown.edges),
         features=features,
         null_is_no_click=_null_is_no_click(engine, table, layout),
         time=None
