@@ -123,6 +123,12 @@ def test_an_impression_may_be_several_columns(expected: str) -> None:
     assert read_log(table, impression=["session", "turn"]).fingerprint() == expected
 
 
+@pytest.mark.parametrize("pattern", ["**.csv", "***", "logs/**x/*.csv"])
+def test_a_pattern_with_two_stars_beside_letters_is_refused(pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"is no pattern: \*\* stands for folders, alone between slashes"):
+        read_log(tmp_path / pattern)
+
+
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     places = files(tmp_path)
     whole = (tmp_path / "one.parquet").read_bytes()

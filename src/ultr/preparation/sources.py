@@ -159,6 +159,8 @@ def files_of(place: str) -> list[Path]:
 def _matching(pattern: Path) -> list[Path]:
     if not any(letter in str(pattern) for letter in "*?["):
         return []
+    if any("**" in part and part != "**" for part in pattern.parts):
+        raise OptionError(f"{pattern} is no pattern: ** stands for folders, alone between slashes as in logs/**/*.csv")
     root = Path(pattern.anchor) if pattern.is_absolute() else Path()
     return list(root.glob(str(pattern.relative_to(pattern.anchor) if pattern.is_absolute() else pattern)))
 
