@@ -152,6 +152,7 @@ def test_times_labels_and_empty_pages_are_told(tmp_path: Path) -> None:
         (["--engine", "flink"], "engine must be duckdb, spark or the connection string"),
         (["--features-from", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--impression", "session"], "has no column 'session'"),
+        (["--signal", "cart=bm25", "--signal", "cart=click"], "--signal gives a name twice; give each of cart once"),
     ],
 )
 def test_a_mistake_ends_in_one_sentence_and_leaves_nothing(

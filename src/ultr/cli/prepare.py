@@ -106,7 +106,10 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
             asked[name] = [each.strip() for text in asked[name] for each in text.split(",") if each.strip()]
     for name in _MAPPINGS:
         if name in asked:
-            asked[name] = dict(options.pair(text, _FLAGS[name]) for text in asked[name])
+            pairs = [options.pair(text, _FLAGS[name]) for text in asked[name]]
+            asked[name] = {key.strip(): value.strip() for key, value in pairs}
+            if len(asked[name]) < len(pairs):
+                raise OptionError(f"{_FLAGS[name]} gives a name twice; give each of {', '.join(asked[name])} once")
     if asked.get("periods", "day") != "day":
         asked["periods"] = _whole(asked["periods"])
     if (robots := RobotRules(**rules)) != RobotRules():
