@@ -586,6 +586,9 @@ BAD: list[tuple[list[Row], dict[str, Any], str]] = [
         r"one query only, 'a', .* column 'query' \(2 of 8 rows were put aside, no query: 2\)",
     ),
     (GOOD, {"factors": ["device", "device"]}, "a bias factor is given twice"),
+    (GOOD, {"factors": ["device:1,inf"]}, "edges of bias factor 'device' must be ascending numbers"),
+    (GOOD, {"factors": ["device:3,2"]}, "edges of bias factor 'device' must be ascending numbers"),
+    (GOOD, {"factors": ["device:few"]}, "edges of bias factor 'device' must be numbers such as 0, 300 and 600"),
     (GOOD, {"factors": ["position"]}, "the position is a bias factor in any case"),
 ]
 
