@@ -15,7 +15,7 @@ from benchmarks.attack.plans import Plans
 from benchmarks.attack.raw_logs import RawLogs
 
 from ultr import files
-from ultr.data import log_fingerprint
+from ultr.data import click_log
 from ultr.errors import DataError
 
 
@@ -45,7 +45,7 @@ def test_without_a_digest_a_changed_manifest_would_be_found_out(
 def test_without_a_fingerprint_a_changed_log_would_be_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_fingerprint.Promise, "check", lambda self, found: None)
+    monkeypatch.setattr(click_log, "check_fingerprint", lambda *_: None)
     tally = attack(ClickLogs(tmp_path), 0, math.inf, most=60)
     assert tally.counts[Outcome.SILENT] > 0
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ultr.arrays import Counts, Doubles, Integers, Mask, ratio
 from ultr.data import ragged, row_blocks
-from ultr.data.gathering import collect, new_array, take
+from ultr.data.gathering import collect, computed, new_array, take
 
 _COLUMNS = (np.int64, np.int64, np.float64, np.float64, np.float64, np.int64)
 
@@ -139,7 +139,5 @@ def renumbered(documents: Integers) -> Integers:
     """
     numbers = new_array(len(documents), np.int64)
     numbers[:1] = 0
-    for part in ragged.slices(max(len(documents) - 1, 0)):
-        new = documents[1:][part] != documents[:-1][part]
-        numbers[1:][part] = numbers[part.start] + np.cumsum(new)
+    np.cumsum(computed(np.not_equal, documents[1:], documents[:-1], dtype=np.bool_), out=numbers[1:])
     return numbers

@@ -22,7 +22,7 @@ from ultr.data.column_names import check_texts
 from ultr.data.gathering import gather, new_array, take
 from ultr.data.grades import Grades
 from ultr.data.log_checks import check_log, trusted, whole_numbers
-from ultr.data.log_fingerprint import Promise, is_small, log_fingerprint
+from ultr.data.log_fingerprint import check_fingerprint, is_small, log_fingerprint
 from ultr.data.log_folder import read_fields, read_manifest, write_log
 from ultr.data.log_splits import lists_held_out, split_pages, with_counts
 from ultr.data.named_features import column_order
@@ -406,7 +406,7 @@ class ClickLog:
             prefix = "" if str(folder) in str(error) else f"{folder}: "
             raise DataError(f"{prefix}{error}") from error
         if manifest.fingerprint is not None:
-            vars(log)["_promise"] = Promise(Path(folder), manifest.fingerprint)
+            vars(log)["_promised"] = manifest.fingerprint, Path(folder)
             if is_small(log):
                 log.fingerprint()
         return log
@@ -421,8 +421,8 @@ class ClickLog:
     @cached_property
     def _fingerprint(self) -> str:
         found = log_fingerprint(self)
-        if (promise := vars(self).get("_promise")) is not None:
-            promise.check(found)
+        if (promised := vars(self).get("_promised")) is not None:
+            check_fingerprint(found, *promised)
         return found
 
     def optional(self) -> dict[str, npt.NDArray[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +19,13 @@ CHECKED = 2**26
 """A saved log of at most so many bytes is compared with its fingerprint whenever it is loaded: a tenth of a second."""
 
 
-@dataclass(frozen=True)
-class Promise:
-    """The fingerprint that stands in the manifest of a folder."""
-
-    folder: Path
-    fingerprint: str
-
-    def check(self, found: str) -> None:
-        """Raise a `DataError` if the arrays in the folder have another one."""
-        if found != self.fingerprint:
-            raise DataError(
-                f"{self.folder} is damaged: its arrays are not those that were written (fingerprint {found}, not "
-                f"{self.fingerprint}); restore the click log or write it again"
-            )
+def check_fingerprint(found: str, promised: str, folder: Path) -> None:
+    """Raise a `DataError` if the arrays in a folder have another fingerprint than its manifest."""
+    if found != promised:
+        raise DataError(
+            f"{folder} is damaged: its arrays are not those that were written (fingerprint {found}, not {promised}); "
+            "restore the click log or write it again"
+        )
 
 
 def log_fingerprint(log: ClickLog) -> str:
