@@ -166,17 +166,15 @@ def expand(patterns: Sequence[str], names: Sequence[str], *, what: str, taken: S
 
 def read_columns(name: str | Path) -> Columns:
     """The columns of a ready-made mapping or of a TOML file."""
-    if str(name) in READY_MADE:
-        return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text("utf-8"), name)
-    path = Path(name)
-    if path.suffix != ".toml":
+    if Path(name).suffix != ".toml":
         checks.one_of("columns must be a TOML file or", str(name), READY_MADE)
+        return _parsed(files("ultr.preparation").joinpath("mappings", f"{name}.toml").read_text("utf-8"), name)
     try:
-        return _parsed(path.read_text("utf-8"), path)
+        return _parsed(Path(name).read_text("utf-8"), name)
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}; give a TOML file with the names of columns") from error
+        raise DataError(f"cannot read {name}: {error.strerror}; give a TOML file with the names of columns") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not a text file; give a TOML file with the names of columns") from error
+        raise DataError(f"{name} is not a text file; give a TOML file with the names of columns") from error
 
 
 def _parsed(text: str, where: str | Path) -> Columns:

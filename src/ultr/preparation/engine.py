@@ -123,14 +123,11 @@ def connect(engine: str, work: Path, *, memory: str) -> Iterator[Engine]:
     """An engine by its name or by a connection string of Ibis."""
     _need("ibis", "prepare")
     limit = check_memory(memory)
-    if engine == DUCKDB:
-        with _without_question_mark(work) as plain:
-            yield from _duckdb(plain, limit)
-    elif engine == SPARK:
+    if engine == SPARK:
         yield from _spark(work, limit)
-    elif "://" in str(engine):
+    elif engine == DUCKDB or "://" in str(engine):
         with _without_question_mark(work) as plain:
-            yield from _beside(engine, plain, limit)
+            yield from _duckdb(plain, limit) if engine == DUCKDB else _beside(engine, plain, limit)
     else:
         raise OptionError(
             f"engine must be duckdb, spark or the connection string of an Ibis back end such as "

@@ -152,9 +152,8 @@ class _Preparation:
             raw = assembly.with_pairs(raw, account.kept.ids, pairs)
         raw, used = assembly.compacted(self._joined(raw, documents))
         log, factors = assembly.merged_levels(raw, rare=options.rare)
-        log = self._with_features(assembly.in_order(log), documents, used)
         grades, conflicting = (None, 0) if labels is None else grades_of(engine, documents, used)
-        log = replace(log, grades=grades)
+        log = replace(assembly.in_order(log), grades=grades, **self._features(documents, used))
         _check_use(log, engine.source, found.columns, account)
         if self.folder is not None:
             start = 1 if found.layout.pages else found.columns.first_position
@@ -287,7 +286,8 @@ class _Preparation:
             raw = growth.joined(self.grown.raw, raw, documents.old_rows(self.engine, len(self.grown.raw.features)))
         return raw if self.last is None else growth.last_days(raw, self.last)
 
-    def _with_features(self, log: ClickLog, documents: DocumentTable, used: Integers) -> ClickLog:
+    def _features(self, documents: DocumentTable, used: Integers) -> dict[str, Any]:
+        """The fields of the log that say what its documents are."""
         categories = categories_of(self.engine, documents, used)
         folder = self.folder
         features = write_documents(
@@ -298,7 +298,7 @@ class _Preparation:
             matrix=(self.engine.work if folder is None else folder) / "features.npy",
             names=None if folder is None else folder / "documents.parquet",
         )
-        return replace(log, features=features, feature_names=documents.feature_names, categories=categories)
+        return {"features": features, "feature_names": documents.feature_names, "categories": categories}
 
     def _unusable(self, found: Surveyed, account: Account) -> dict[str, int]:
         """The rows with a value that is no number, by feature, the most first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ultr import checks
 from ultr.counted import counted
-from ultr.preparation.collapse import page_table, rows_once
+from ultr.preparation.collapse import kept_pages, page_table, rows_once
 from ultr.preparation.engine import Engine
 from ultr.preparation.reasons import FEW_OF_QUERY, FEW_OF_USER, KEPT, ROBOT
 
@@ -101,7 +101,7 @@ def without_few(engine: Engine, pages: Any, *, of_query: int, of_user: int) -> A
     for column, fewest, reason in (("user", of_user, FEW_OF_USER), ("query", of_query, FEW_OF_QUERY)):
         if fewest <= 1:
             continue
-        kept = pages.filter((pages.fault == KEPT) & (pages.length > 0))
+        kept = kept_pages(pages)
         often = kept.group_by(column).agg(pages=kept.count())
         often = often.filter(often.pages >= fewest).select(often=often[column])
         joined = pages.left_join(often, pages[column] == often.often)
