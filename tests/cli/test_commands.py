@@ -780,7 +780,10 @@ BAD = [
     (["reproduce", "real-clicks", "--workers", "0", "--out", "{out}"], "workers must be an integer of at least 1"),
     (["reproduce", "click-matrix", "--out", "{bad}"], "bad.txt is a file, not a folder"),
     (["reproduce", "click-matrix", "--quick", "--out", "{out}"], "no table [quick]"),
-    (["rank", "{model}", "{bad}", "--out", "{bad}"], "bad.txt exists; give another --out or --overwrite"),
+    (
+        ["rank", "{model}", "{bad}", "--out", "{bad}"],
+        "bad.txt exists; give another file or ask to overwrite it (--overwrite)",
+    ),
     (["train", "click", "--log", "{log}", "--out", "{bad}/model"], "bad.txt/model"),
     (
         ["train", "click", "--log", "{log}", "--out", "{out}", "--steps", "2", "--set", "steps=3"],

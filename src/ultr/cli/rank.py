@@ -12,7 +12,7 @@ import typer
 
 from ultr.cli import options, output
 from ultr.errors import OptionError
-from ultr.files import new_file
+from ultr.files import check_new_file, new_file
 
 if TYPE_CHECKING:
     from ultr.arrays import Doubles, Floats, Strings
@@ -45,8 +45,8 @@ def rank(
     from ultr.data.ragged import list_numbers
     from ultr.datasets.table_file import TableColumns
 
-    if out is not None and out.exists() and not overwrite:
-        raise OptionError(f"{out} exists; give another --out or --overwrite")
+    if out is not None:
+        check_new_file(out, overwrite=overwrite)
     ranker = options.read_ranker(model)
     columns = TableColumns(query_column, label_column, document_column)
     read = options.read_candidates(candidates, ranker, features=features, columns=columns)
@@ -82,7 +82,7 @@ def rank(
         # Names are data where another program reads them.
         (output.echo if sys.stdout.isatty() else typer.echo)(text)
     else:
-        with new_file(out) as draft:
+        with new_file(out, overwrite=overwrite) as draft:
             draft.write_text(text + "\n", "utf-8")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ultr import checks
 from ultr.data.named_features import explained_frame
-from ultr.datasets.delimited import PACKED, delimiter, ending, first_line
+from ultr.datasets.delimited import PACKED, TABS, delimiter, ending, first_line
 from ultr.errors import DataError, OptionError, UltrWarning
 from ultr.preparation.engine import DUCKDB, Engine
 from ultr.preparation.json_lines import read_json
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 
 PARQUET, TEXT, JSON = "parquet", "csv", "json"
 FORMATS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".csv": TEXT,
-    ".tsv": TEXT,
-    ".tab": TEXT,
-    ".jsonl": JSON,
-    ".ndjson": JSON,
-    ".json": JSON,
+    **dict.fromkeys((".parquet", ".pq"), PARQUET),
+    **dict.fromkeys((".csv", *TABS), TEXT),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
 _SQL = "sql:"
 _DATABASE = "duckdb:"
