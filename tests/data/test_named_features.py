@@ -145,5 +145,6 @@ for frame in ({"a": [1]}, pyarrow.table({"a": [1]}), pandas.DataFrame({"a": [1]}
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[:2] == ["[[1.0]]"] * 2
     assert lines[2] == (
-        "the frame, a DataFrame, needs narwhals: pip install '.[prepare]' in a checkout of ultr, or give an Arrow table"
+        "the frame, a DataFrame, needs narwhals if it is not given as an Arrow table; install it with: "
+        "pip install '.[prepare]' in a checkout of ultr"
     )

@@ -12,7 +12,7 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data.categories import Categories, decoded, encode, warn_of_unseen
 from ultr.data.column_names import closest, listed
-from ultr.errors import DataError, MissingExtraError, OptionError, how_to_install
+from ultr.errors import DataError, OptionError, imported
 
 if TYPE_CHECKING:
     import pyarrow
@@ -156,12 +156,8 @@ def arrow_table(frame: object) -> pyarrow.Table:
 
 
 def _columns_of(frame: Any) -> dict[Any, Any]:
-    try:
-        import narwhals
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"the frame, a {type(frame).__name__}, needs narwhals: {how_to_install('prepare')}, or give an Arrow table"
-        ) from error
+    why = f"the frame, a {type(frame).__name__}, needs narwhals if it is not given as an Arrow table"
+    narwhals = imported("narwhals", "prepare", why=why)
     wanted = "the frame must be a frame (pandas, polars, Arrow) or a mapping from names to columns"
     with explained_frame(frame, what="the frame", wanted=wanted):
         known = narwhals.from_native(frame)

@@ -129,17 +129,12 @@ def _query_id(tokens: list[bytes]) -> str:
     if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
         raise _LineError("no qid:<id> follows the label; write one on each line")
     query_id = tokens[1][4:].decode()
-    if not is_query_id(query_id):
+    # numpy drops NUL at the end of strings and stores all strings at the width of the longest.
+    if not query_id.isprintable() or not 0 < len(query_id) <= LONGEST_QUERY_ID:
         raise _LineError(
             f"the query id {_shown(tokens[1][4:])} must have 1 to {LONGEST_QUERY_ID} printable characters; rename it"
         )
     return query_id
-
-
-def is_query_id(text: str) -> bool:
-    """True for what may name a query."""
-    # numpy drops NUL at the end of strings and stores all strings at the width of the longest.
-    return text.isprintable() and 0 < len(text) <= LONGEST_QUERY_ID
 
 
 def _append_pairs(tokens: list[bytes], columns: list[int], values: list[float], limits: Limits) -> None:
