@@ -10,7 +10,7 @@ from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import evaluate, gap_closed
 from ultr.evaluation.judged import Evaluation, of_scores
-from ultr.metrics import Measure, bootstrap_interval, ndcg, paired_test, rank_lists
+from ultr.metrics import Interval, Measure, bootstrap_interval, ndcg, paired_test, rank_lists
 
 JUDGED = JudgedLists.of(
     features=np.array([[3], [1], [2], [5], [4]]), labels=[2, 0, 1, 0, 1], offsets=[0, 3, 5], feature_names=["bm25"]
@@ -30,7 +30,7 @@ def test_every_measure_has_a_value_for_each_query() -> None:
     assert result.values["nDCG@1"].tolist() == [1.0, 0.0]
     assert result.values["MRR"].tolist() == [1.0, 0.5]
     assert result.mean("MRR") == 0.75
-    assert result.interval("MRR") == bootstrap_interval(np.array([1.0, 0.5]))
+    assert result.interval("MRR") == Interval(0.75, 0.0, 1.0), "two queries tell nothing"
 
 
 def test_measures_are_names_values_and_functions() -> None:
@@ -97,7 +97,7 @@ def test_the_gap_is_measured_from_clicks_to_labels() -> None:
 
 
 def test_a_notebook_shows_how_many_queries_each_measure_has() -> None:
-    values = np.array([0.25, np.nan, 0.75, 0.5])
+    values = np.array([0.45, np.nan, 0.55, 0.5])
     shown = Evaluation({"nDCG@10": values})._repr_html_()
     found = bootstrap_interval(values)
     assert "means over queries with 95 % intervals" in shown
@@ -107,7 +107,26 @@ def test_a_notebook_shows_how_many_queries_each_measure_has() -> None:
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_intervals_have_the_level_that_is_asked_for(level: float) -> None:
-    values = np.array([0.25, 1.0, 0.75, 0.5])
+    values = np.array([0.45, 0.6, 0.55, 0.5])
     found = Evaluation({"MRR": values})
     assert found.interval("MRR", level=level) == bootstrap_interval(values, level=level)
     assert (found.interval("MRR") == found.interval("MRR", level=level)) is (level == 0.95)
+
+
+@pytest.mark.parametrize(
+    ("measure", "ends"),
+    [("nDCG@10", (0.0, 1.0)), ("MRR", (0.0, 1.0)), ("ARP", (-np.inf, np.inf)), ("mine", (-np.inf, np.inf))],
+)
+def test_intervals_end_where_their_measure_does(measure: str, ends: tuple[float, float]) -> None:
+    """Few queries have wide intervals, but no nDCG is above 1 or below 0."""
+    values = np.array([1.0, 1.0, 0.9, 0.1])
+    plain, found = bootstrap_interval(values), Evaluation({measure: values}).interval(measure)
+    assert plain.low < 0 < 1 < plain.high
+    assert found.mean == plain.mean
+    assert (found.low, found.high) == (max(plain.low, ends[0]), min(plain.high, ends[1]))
+
+
+def test_one_query_has_no_interval_to_cut_off() -> None:
+    found = Evaluation({"nDCG@10": np.array([0.5])}).interval("nDCG@10")
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)

@@ -51,6 +51,7 @@ def test_values_are_shown_with_their_evidence() -> None:
 def test_differences_have_their_sign() -> None:
     assert signed_texts(Interval(0.1, -0.05, 0.25)) == {"by": "+0.1000", "low": "-0.0500", "high": "+0.2500"}
     assert signed_texts(None) == {"by": "", "low": "", "high": ""}
+    assert signed_texts(Interval(0.1, np.nan, np.nan)) == {"by": "+0.1000", "low": "", "high": ""}
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,7 @@ def test_the_command_says_what_it_wrote_and_what_is_left(docs: Path, monkeypatch
     (page,) = json.loads(ultr("reproduce", "docs", "--json").stdout)
     assert page == {"page": "docs/page.md", "changed": False, "missing": ["lost"], "older": []}
     assert "takes none of its options" in ultr("reproduce", "docs", "--seeds", "0", expect=2).stderr
+    assert "takes none of its options" in ultr("reproduce", "docs", "--out", "elsewhere", expect=2).stderr
     monkeypatch.chdir(docs)
     assert "in a checkout" in ultr("reproduce", "docs", expect=2).stderr
 

@@ -123,6 +123,11 @@ def test_an_impression_may_be_several_columns(expected: str) -> None:
     assert read_log(table, impression=["session", "turn"]).fingerprint() == expected
 
 
+def test_an_empty_text_is_no_folder() -> None:
+    with pytest.raises(OptionError, match=r"the log is an empty text; give a file, a folder or a pattern"):
+        read_log("")
+
+
 @pytest.mark.parametrize("pattern", ["**.csv", "***", "logs/**x/*.csv"])
 def test_a_pattern_with_two_stars_beside_letters_is_refused(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"is no pattern: \*\* stands for folders, alone between slashes"):

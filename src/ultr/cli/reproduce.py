@@ -66,7 +66,7 @@ def reproduce(
             output.print_table(rows, title="ultr reproduce NAME")
         return
     if name == "docs":
-        if data or quick or as_published or seeds or settings or workers:
+        if data or quick or as_published or seeds or settings or workers or out != Path("reproductions"):
             raise OptionError("`ultr reproduce docs` runs no experiment and takes none of its options; leave them out")
         _write_docs(json=json)
         return

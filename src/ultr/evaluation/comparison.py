@@ -7,6 +7,7 @@ which needs neither, but does not prove a better ranking: a model may predict cl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -261,7 +262,7 @@ def _assumed(found: Sequence[Comparison]) -> str:
 def signed_texts(difference: Interval | None) -> dict[str, str]:
     """A difference and the ends of its interval, as cells of a table."""
     numbers = (None,) * 3 if difference is None else (difference.mean, difference.low, difference.high)
-    cells = ("" if number is None else f"{number:+.4f}" for number in numbers)
+    cells = ("" if number is None or math.isnan(number) else f"{number:+.4f}" for number in numbers)
     return dict(zip(("by", "low", "high"), cells, strict=True))
 
 

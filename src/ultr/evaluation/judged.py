@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.judged import JudgedLists
 from ultr.errors import OptionError
-from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test
+from ultr.metrics import Interval, Measure, PairedTest, bootstrap_interval, mean, paired_test, value_range
 from ultr.notebook import as_html
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")
@@ -48,8 +48,9 @@ class Evaluation:
         return mean(self.values[measure])
 
     def interval(self, measure: str, *, level: float = 0.95) -> Interval:
-        """The mean with its bootstrap interval over queries."""
-        return bootstrap_interval(self.values[measure], level=level)
+        """The mean with its bootstrap interval over queries, cut off where the measure ends."""
+        found, (least, most) = bootstrap_interval(self.values[measure], level=level), value_range(measure)
+        return replace(found, low=max(found.low, least), high=min(found.high, most))
 
     def against(self, other: Evaluation, measure: str) -> PairedTest:
         """The lead of this ranker's value over the other's on the same queries, tested against chance."""

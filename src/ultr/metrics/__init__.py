@@ -22,6 +22,7 @@ from ultr.metrics.intervals import paired_test as paired_test
 from ultr.metrics.measures import METRICS as METRICS
 from ultr.metrics.measures import Measure as Measure
 from ultr.metrics.measures import mean as mean
+from ultr.metrics.measures import value_range as value_range
 from ultr.metrics.ranked_lists import RankedLists as RankedLists
 from ultr.metrics.ranked_lists import rank_lists as rank_lists
 from ultr.metrics.ranking import average_precision as average_precision

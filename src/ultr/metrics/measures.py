@@ -132,6 +132,16 @@ class Measure:
             return {}
 
 
+def value_range(measure: str) -> tuple[float, float]:
+    """The least and the largest value that a measure of this name can have: a share, unless it is ARP or one's own.
+
+    >>> value_range("nDCG@10"), value_range("ARP")
+    ((0.0, 1.0), (-inf, inf))
+    """
+    name = measure.partition("@")[0]
+    return (0.0, 1.0) if name in METRICS and name != "ARP" else (-np.inf, np.inf)
+
+
 def mean(values: Doubles) -> float:
     """The mean over the queries that have a value, that is, at least one relevant document.
 

@@ -132,6 +132,8 @@ def _kind(file: Path) -> str:
 
 def files_of(place: str) -> list[Path]:
     """The files that a path, a folder or a pattern stands for, all of one format."""
+    if not place:
+        raise OptionError("the log is an empty text; give a file, a folder or a pattern (. for the current folder)")
     path = Path(place).expanduser()
     if path.is_file():
         if _format(path) is None:
