@@ -148,3 +148,32 @@ for frame in ({"a": [1]}, pyarrow.table({"a": [1]}), pandas.DataFrame({"a": [1]}
         "the frame, a DataFrame, needs narwhals if it is not given as an Arrow table; install it with: "
         "pip install '.[prepare]' in a checkout of ultr"
     )
+
+
+@frames
+def test_a_column_of_lists_is_the_features_that_prepare_makes_of_it(make: Any) -> None:
+    frame = {"age": [1.0, 2.0], "image": [[0.1, 0.2], [0.3, 0.4]]}
+    expected = np.array([[0.2, 1.0, 0.1], [0.4, 2.0, 0.3]], dtype=np.float32)
+    np.testing.assert_array_equal(match_features(make(frame), ["image[1]", "age", "image[0]"]), expected)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.large_list(pa.int64()), pa.list_(pa.float64(), 2)], ids=str
+)
+def test_lists_of_every_kind_are_taken_and_a_missing_one_has_no_values(kind: pa.DataType) -> None:
+    lists = pa.chunked_array([[[9, 9], [1, 2]], [None, [3, None]]], type=kind).slice(1)
+    matrix = match_features(pa.table({"image": lists}), ["image[0]", "image[1]"])
+    np.testing.assert_array_equal(matrix, [[1, 2], [np.nan, np.nan], [3, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("lists", "sentence"),
+    [
+        ([[1.0, 2.0], [1.0]], r"column 'image' of the frame holds lists of 1 to 2 numbers, and an embedding has one"),
+        ([[1.0], [2.0]], r"lacks 1 of the 2 features of the ranker: 'image\[1\]'"),
+        ([[1.0, 2.0, 3.0]] * 2, r"has columns that the ranker does not know: 'image\[2\]'"),
+    ],
+)
+def test_lists_of_another_length_are_refused(lists: Any, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        match_features({"image": lists}, ["image[0]", "image[1]"])

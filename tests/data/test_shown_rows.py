@@ -183,3 +183,10 @@ def test_labels_queries_and_impressions_in_another_order_than_the_features_are_r
     ranker = LabelBaseline(relevance=MLP(hidden=(4,), steps=1)).fit(features, right, qid=right).ranker_
     with pytest.raises(OptionError, match="qid has the index of the features in another order"):
         ranker.predict(features, qid=right.iloc[::-1])
+
+
+def test_lists_of_a_frame_are_embeddings() -> None:
+    frame = pl.DataFrame({"image": [[0.1, 0.2], [0.3, 0.4]], "age": [1.0, 2.0]})
+    log = log_of_rows(frame, [0, 1], group=[2])
+    assert list(log.feature_names) == ["image[0]", "image[1]", "age"]
+    np.testing.assert_array_equal(log.features, np.array([[0.1, 0.2, 1.0], [0.3, 0.4, 2.0]], dtype=np.float32))

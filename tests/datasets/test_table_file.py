@@ -205,3 +205,12 @@ def test_a_table_without_rows_has_no_lists(tmp_path: Path) -> None:
 def test_the_ending_says_what_a_file_is() -> None:
     assert all(map(is_table, [*ENDINGS, "a.pq", "a.tab", "A.CSV", "a.b.csv.zst"]))
     assert not any(map(is_table, ["a.txt", "a", "a.gz", "a.txt.gz", "csv", "parquet"]))
+
+
+def test_a_column_of_lists_is_the_features_that_prepare_makes_of_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "lists.parquet", COLUMNS | {"image": [[0.1 * row, 1.0 * row] for row in range(5)]})
+    names = ["image[1]", "age", "image[0]", "bm25"]
+    judged = read_table(path, features=names)
+    assert judged.feature_names == tuple(names)
+    np.testing.assert_array_equal(judged.features[:, 0], [0, 2, 4, 1, 3])
+    assert read_table(path).feature_names == ("bm25", "age", "image[0]", "image[1]")

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from tests.serving.ranker_file import NAMES, weights_of, write_ranker
 from tests.serving.service import Client, client, error_of
 
-from ultr.scoring import FORMS
+from ultr.scoring import FORMS, Scorer
+from ultr.serving.features import FeatureRules
 from ultr.serving.limits import RequestLimits
+from ultr.serving.refusal import Refusal
+from ultr.serving.schemas import Query
 from ultr.serving.settings import ServiceSettings
 
 
@@ -125,6 +129,14 @@ def test_bad_features_name_the_candidate_and_the_feature(
     assert words in sentence
     where = {"query": 1, "query_id": "shoes", "candidate": 1, "candidate_id": "doc"}
     assert answer.json()["where"] == where | ({} if feature is None else {"feature": feature})
+
+
+def test_an_embedding_sent_as_an_array_gets_the_hint_how_to_send_it() -> None:
+    card = SimpleNamespace(feature_names=("age", "image[0]", "image[1]"), missing={})
+    rules = FeatureRules(cast("Scorer", SimpleNamespace(card=card, codes={})))
+    query = Query.model_validate({"candidates": [{"features": {"age": 1, "image": [0.5, 0.5]}}]})
+    with pytest.raises(Refusal, match=r"'image' that the model .*; give its numbers one by one, as 'image\[0\]'"):
+        rules.matrix([query])
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])

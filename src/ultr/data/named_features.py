@@ -12,6 +12,7 @@ import numpy as np
 from ultr.arrays import Floats, Integers
 from ultr.data.categories import Categories, decoded, encode, warn_of_unseen
 from ultr.data.column_names import closest, listed
+from ultr.data.embedding_columns import spread_embeddings
 from ultr.errors import DataError, OptionError, imported
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def match_features(
     """The features of a frame as float32 [rows, features], its columns matched by name and in the order of `names`.
 
     Args:
-        frame: A mapping from names to columns, an Arrow table, or any frame that narwhals understands.
+        frame: A mapping from names to columns, an Arrow table, or any frame that narwhals understands. A column `image`
+            of lists of numbers stands for `image[0]`, `image[1]` and so on.
         names: The features that the ranker knows, in its order.
         categories: The values of those that are categorical. Columns hold values, which become codes; a value that is
             not among them becomes `other` or missing, with a warning.
@@ -40,7 +42,7 @@ def match_features(
     [[0.5, 1.0], [3.0, 2.0]]
 
     """
-    table = arrow_table(frame)
+    table = spread_embeddings(arrow_table(frame), [*ids, *names], what="the frame")
     given = [name for name in table.column_names if name not in ids]
     column_order(given, names, what="the frame")
     return feature_matrix(table, names, categories=categories or {}, what="the frame")

@@ -12,6 +12,7 @@ from ultr.arrays import Floats, Integers, Strings
 from ultr.data import ragged
 from ultr.data.categories import Categories, as_texts, decoded
 from ultr.data.click_log import ClickLog
+from ultr.data.embedding_columns import spread_embeddings
 from ultr.data.judged import JudgedLists
 from ultr.data.log_checks import whole_numbers
 from ultr.data.named_features import arrow_table, feature_matrix
@@ -39,7 +40,7 @@ def log_of_rows(
 
     Args:
         features: An array [rows, features], or a frame (pandas, polars, Arrow, a mapping of columns), whose columns
-            name the features; columns of texts are categories.
+            name the features; columns of texts are categories, columns of lists of numbers embeddings.
         clicks: Clicks of each row, 0 or 1, or counts where a page stands for several impressions.
         qid: Query of each row. Alone, it says which rows are one page, so a query is shown on one page only.
         group: Rows of each page, such as `[10, 10, 8]`. With `qid`, a query may have many pages; without, each page is
@@ -232,7 +233,7 @@ def _features(features: object, *, with_texts: bool) -> tuple[Floats, Sequence[s
         if matrix.ndim != 2:
             raise DataError(f"features must be an array of rows and features, got the shape {matrix.shape}")
         return matrix, None, {}
-    table = arrow_table(features)
+    table = spread_embeddings(arrow_table(features), what="the frame")
     names = [name for name in table.column_names if with_texts and _is_text(table[name])]
     categories = {name: _values(table[name], name) for name in names}
     matrix = feature_matrix(table, table.column_names, categories=categories, what="the frame")

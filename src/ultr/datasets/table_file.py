@@ -16,6 +16,7 @@ from ultr.arrays import Integers, Mask, Strings
 from ultr.data import ragged
 from ultr.data.categories import Categories, category_columns, never_seen
 from ultr.data.column_names import check_column, guess, listed
+from ultr.data.embedding_columns import spread_embeddings, spread_names
 from ultr.data.judged import JudgedLists
 from ultr.data.named_features import column_order, feature_matrix, numbers
 from ultr.datasets.delimited import TABS, delimiter, ending, first_line, not_utf8
@@ -96,10 +97,12 @@ class TableLists:
         found = asked.found_in(names, features or (), what=path)
         others = [name for name in names if name not in found.given()]
         if features is not None:
-            column_order(others, features, what=str(path))
-        chosen = others if features is None else list(features)
+            column_order(spread_names(others, features), features, what=str(path))
         known = categories or {}
-        table = file.read(chosen, found, known)
+        table = spread_embeddings(file.read(others, found, known), [*found.given(), *(features or ())], what=str(path))
+        chosen = (
+            [name for name in table.column_names if name not in found.given()] if features is None else list(features)
+        )
         query_ids = file.texts(table, str(found.query))
         firsts, queries = np.unique(query_ids, return_index=True, return_inverse=True)[1:]
         # Queries by their first row; `stable` keeps the rows of each in the order of the file.

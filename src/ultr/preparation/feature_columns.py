@@ -9,6 +9,7 @@ from operator import or_
 from typing import Any
 
 from ultr.data.column_names import listed
+from ultr.data.embedding_columns import element_names
 from ultr.errors import DataError
 from ultr.preparation.engine import Engine
 from ultr.preparation.values import no_number, no_number_at_all, number, text
@@ -32,7 +33,7 @@ class FeatureColumn:
     @property
     def names(self) -> tuple[str, ...]:
         """The features that it gives."""
-        return tuple(f"{self.name}[{i}]" for i in range(self.length)) if self.kind == EMBEDDING else (self.name,)
+        return tuple(element_names(self.name, self.length)) if self.kind == EMBEDDING else (self.name,)
 
     def values(self, table: Any) -> list[Any]:
         """The values of each of its features as float32, or as text of a category; null where one is missing."""

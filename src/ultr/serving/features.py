@@ -142,7 +142,9 @@ def _fault(features: Any, rules: FeatureRules) -> Fault | None:
         unknown = next((name for name in features if name not in rules.known), None)
         if unknown is not None:
             near = get_close_matches(unknown[:_SHOWN], names, n=1)
+            first = f"{unknown[:_SHOWN]}[0]"
             hint = f"did you mean {near[0]!r}?" if near else "GET /model lists the features"
+            hint = f"give its numbers one by one, as {first!r} and so on" if first in rules.known else hint
             return "unknown_feature", f"has a feature {_shown(unknown)} that the model does not know; {hint}", unknown
         absent = next((name for name in names if name not in features), None)
         if absent is not None and not rules.fills:
