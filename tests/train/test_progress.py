@@ -49,3 +49,14 @@ def test_a_wide_terminal_shows_all_figures(monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_validation_the_loss_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, Record("trees", 10, 0.5, None), force_terminal=False, width=80).splitlines()
     assert lines[0] == "Vectorization d=3 · trees · step 10: loss 0.5000"
+
+
+def test_in_a_file_a_stage_has_eleven_lines_however_many_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = StringIO()
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=file, force_terminal=False, width=200))
+    bar = Bar("LambdaMART")
+    with bar.watch("trees", 300, done=0):
+        for step in range(10, 310, 10):
+            bar.record(Record("trees", step, 0.5, None), best=None)
+    steps = [int(number) for number in re.findall(r"step (\d+):", file.getvalue())]
+    assert steps == [10, *range(30, 310, 30)]

@@ -13,6 +13,8 @@ from ultr.train.checkpoint import Record
 
 WIDE = 120
 """Columns of a terminal that has room for all figures."""
+LINES = 10
+"""Lines for a stage after its first one, where standard error is no terminal."""
 
 
 class Observer(Protocol):
@@ -38,13 +40,15 @@ class Silent(Observer):
 class Bar:
     """A progress bar for each stage, with loss and validation value, on standard error.
 
-    It fits into 80 columns. Where standard error is no terminal, each record is a line, however long.
+    It fits into 80 columns. Where standard error is no terminal, the first record and one in each tenth of a stage
+    are lines, however long.
     """
 
     def __init__(self, title: str, measure: Callable[[str], str] = lambda _: "validation") -> None:
         self._title, self._measure = title, measure
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._steps, self._tenths = 1, -1
 
     @contextmanager
     def watch(self, stage: str, steps: int, *, done: int) -> Iterator[None]:
@@ -57,6 +61,7 @@ class Bar:
             TextColumn("{task.fields[figures]}"),
             console=Console(stderr=True),
         )
+        self._steps, self._tenths = max(steps, 1), LINES * done // max(steps, 1) if done else -1
         self._task = self._bar.add_task(f"{self._title} · {stage}", total=steps, completed=done, figures="")
         with self._bar:
             if done:
@@ -79,6 +84,8 @@ class Bar:
         short = [*loss, *([] if record.value is None else [f"best {best:.4f}"])][-1:]
         narrow = console.width < WIDE
         self._bar.update(self._task, completed=record.step, figures=", ".join(short if narrow else [*loss, *value]))
-        if not console.is_terminal:
+        tenths = LINES * record.step // self._steps
+        if not console.is_terminal and tenths > self._tenths:
+            self._tenths = tenths
             line = f"{self._title} · {record.stage} · step {record.step}: {', '.join([*loss, *value])}"
             console.print(line, soft_wrap=True)
