@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.reporting.fakes import FACTORS, LOG, model
 
+from ultr.evaluation.trial import Answer
 from ultr.metrics import Interval, PairedTest
 from ultr.pages import Section, Verdict
 from ultr.reporting.decision import ExpectedGain
@@ -58,10 +59,20 @@ def test_a_single_query_has_no_interval() -> None:
 def test_without_leads_or_labels() -> None:
     assert _quality(_inputs()) == f"{OWN}."
     assert _quality(_inputs(evaluations={})) == "There are no labels to measure it by."
-    found = SimpleNamespace(names=("raw", "new"), value=SimpleNamespace(verdict="cannot tell"))
-    assert _quality(_inputs(evaluations={}, comparison=found)) == (
-        "There are no labels to measure it by. By clicks alone, against raw: cannot tell."
-    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer("new is better", "", winner="new"), "By clicks alone, new is better than raw."),
+        (Answer("raw is better", "", winner="raw"), "By clicks alone, new is worse than raw."),
+        (Answer("cannot tell", ""), "Whether new is better than raw, this log cannot tell."),
+        (Answer("they rank alike", ""), "new and raw rank alike."),
+    ],
+)
+def test_without_labels_clicks_say_which_of_two_is_better(answer: Answer, said: str) -> None:
+    found = SimpleNamespace(names=("raw", "new"), value=answer)
+    assert _quality(_inputs(evaluations={}, comparison=found)) == said
 
 
 def test_the_gain_comes_before_the_quality(monkeypatch: pytest.MonkeyPatch) -> None:

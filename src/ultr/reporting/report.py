@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from shlex import quote
 
+from ultr.evaluation.trial import ALIKE
 from ultr.pages import Page, Section
 from ultr.reporting.bias import bias
 from ultr.reporting.decision import ExpectedGain, decision, heads, next_steps
@@ -80,9 +81,15 @@ def _summary(inputs: ReportInputs) -> str:
 def _quality(inputs: ReportInputs) -> str:
     name = inputs.subject.name
     if not inputs.evaluations:
-        told = "There are no labels to measure it by."
         found = inputs.comparison
-        return told if found is None else f"{told} By clicks alone, against {found.names[0]}: {found.value.verdict}."
+        if found is None:
+            return "There are no labels to measure it by."
+        other, winner = found.names[0], found.value.winner
+        if found.value.verdict == ALIKE:
+            return f"{name} and {other} rank alike."
+        if winner is None:
+            return f"Whether {name} is better than {other}, this log cannot tell."
+        return f"By clicks alone, {name} is {'better' if winner == name else 'worse'} than {other}."
     own = inputs.evaluations[name].interval(MAIN)
     ends = "" if math.isnan(own.low) else f" (95 % interval {own.low:.3f} to {own.high:.3f})"
     sentence = f"{name} has an {MAIN} of {own.mean:.3f} on {inputs.judged_name}{ends}"
