@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ PART = 0.2
 MUCH_CHANGE = 0.1
 MANY_NEW = 0.5
 _SAMPLES = 500
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 _DATES = np.datetime64("1990-01-01"), np.datetime64("2100-01-01")
 """Numbers that are a time in between, in seconds or thousandths of them, are shown as such."""
 
@@ -161,21 +163,34 @@ def no_time() -> Section:
 
 
 def moments(names: Sequence[str]) -> tuple[str, ...]:
-    """Numbers that can only be seconds since 1970, or thousandths, millionths, billionths, as times; others as is.
+    """Times, no finer than it takes to tell them apart; numbers that are none as is.
+
+    Numbers that can only be seconds since 1970, or thousandths, millionths, billionths, are times.
 
     >>> moments(["1541030400", "1541116800.5"]), moments(["1541030400000"]), moments(["1", "2"])
-    (('2018-11-01 00:00:00', '2018-11-02 00:00:00'), ('2018-11-01 00:00:00',), ('1', '2'))
+    (('2018-11-01', '2018-11-02'), ('2018-11-01',), ('1', '2'))
+    >>> moments(["2018-11-01 07:03:45.28", "2018-11-01 18:00:00"])
+    ('2018-11-01 07:03', '2018-11-01 18:00')
     """
     try:
         numbers = np.array([float(name) for name in names])
     except ValueError:
-        return tuple(names)
+        return _shortest(names) if all(_MOMENT.match(name) for name in names) else tuple(names)
     low, high = (each.astype("datetime64[s]").astype(np.float64) for each in _DATES)
     for unit in (1.0, 1e3, 1e6, 1e9):
         seconds = numbers / unit
         if ((low <= seconds) & (seconds < high)).all():
-            return tuple(str(each).replace("T", " ") for each in seconds.astype(np.int64).astype("datetime64[s]"))
+            return _shortest([str(each).replace("T", " ") for each in seconds.astype(np.int64).astype("datetime64[s]")])
     return tuple(names)
+
+
+def _shortest(times: Sequence[str]) -> tuple[str, ...]:
+    """Times to the day, the minute or the second, whichever is the first that tells them apart."""
+    for end in (10, 16, 19):
+        cut = tuple(time[:end] for time in times)
+        if len(set(cut)) == len(times):
+            return cut
+    return tuple(times)
 
 
 def _nearest(pages: Doubles, share: float) -> int:

@@ -175,7 +175,10 @@ class Summary:
         yield from self._about_clicks()
         yield from self._about_features()
         if self.periods:
-            first, last = self.periods[0], self.periods[-1]
+            # A fraction of a second is of no use here.
+            first, last = (
+                each.partition(".")[0] if ":" in each else each for each in (self.periods[0], self.periods[-1])
+            )
             yield f"{counted(len(self.periods), 'period')} of time; the first begins at {first}, the last at {last}"
         if self.columns.label is not None:
             levels = f": {', '.join(self.grades)}" if self.grades else ""
