@@ -799,6 +799,8 @@ BAD = [
         "impressions must be",
     ),
     (["evaluate", "{model}", "--data", "nofile.txt"], "there is no file 'nofile.txt'"),
+    (["evaluate", "{model}", "--data", "{log}"], "is a folder; a click log is given with --log, and a data set by"),
+    (["rank", "{model}", "{log}"], "is a folder; give an SVMlight, CSV or Parquet file with a row per candidate"),
     (["evaluate", "nomodel", "--data", "letor-like=50"], "there is no folder nomodel"),
     (["train", "label", "--data", "{bad}", "--out", "{out}"], "without a validation part; add --validate"),
 ]

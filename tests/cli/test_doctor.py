@@ -67,6 +67,13 @@ def test_a_raw_log_is_prepared_on_the_way_and_nothing_is_left(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
 
 
+def test_a_raw_log_that_needs_options_is_sent_to_the_command_that_has_them(tmp_path: Path) -> None:
+    parquet.write_table(frame(GOOD).drop_columns("click"), tmp_path / "raw.parquet")
+    error = ultr("doctor", tmp_path / "raw.parquet", expect=2).stderr
+    assert "with --clicks-from" in error
+    assert error.endswith("; `ultr prepare` has these options, and writes a folder for `ultr doctor`\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,7 @@ import typer
 
 from ultr import checks
 from ultr.cli import options, output
-from ultr.errors import OptionError
+from ultr.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from ultr.arrays import Doubles
@@ -97,7 +97,15 @@ def _read(log: str, columns: str | None, work: Path) -> tuple[ClickLog, Summary 
         # All of it is looked at anyway, so that it is worth knowing first whether it is the log that was written.
         clicks.fingerprint()
         return clicks, Summary.read(log)
-    prepared = prepare(log, work / "log", columns=columns)
+    try:
+        prepared = prepare(log, work / "log", columns=columns)
+    except DataError as error:
+        # The options that it may name are not those of this command.
+        raise DataError(
+            f"{error}; `ultr prepare` has these options, and writes a folder for `ultr doctor`"
+            if " --" in str(error)
+            else str(error)
+        ) from error
     return prepared.log, prepared.summary
 
 

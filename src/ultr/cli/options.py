@@ -68,6 +68,11 @@ def read_splits(data: str, *, fold: int = 1, seed: int = 0) -> Splits:
         raise OptionError(f"{data} is one file without a validation part; add --validate FILE or --validate none")
     if not given and name not in (LETOR_LIKE, *LAYOUTS):
         known = ", ".join([LETOR_LIKE, *LAYOUTS])
+        if Path(data).is_dir():
+            raise OptionError(
+                f"{data} is a folder; a click log is given with --log, and a data set by its name ({known}) as "
+                f"NAME={data}"
+            )
         raise OptionError(
             f"there is no file {data!r}; give an SVMlight, CSV or Parquet file, or a data set ({known}) as NAME=FOLDER"
         )
@@ -111,6 +116,8 @@ def read_file(
     from ultr.datasets.cache import read_judged
     from ultr.datasets.table_file import TableColumns, TableLists, check_labels, is_table
 
+    if Path(path).is_dir():
+        raise OptionError(f"{path} is a folder; give an SVMlight, CSV or Parquet file with a row per candidate")
     names = None if like is None else like.feature_names
     if is_table(path):
         if features is not None:
