@@ -120,7 +120,7 @@ def test_the_headline_goes_by_the_findings(found: Diagnosis, headline: str) -> N
         (diagnosis(rejected=True, rank=2, supported=2), ["train", "trees"]),
         (diagnosis(differing=("device",)), ["train", "trees"]),
         (diagnosis(told=False), ["train", "trees", "keep"]),
-        (diagnosis(gaps=1), ["train", "compare"]),
+        (diagnosis(gaps=1), ["train", "network", "compare"]),
         (diagnosis(features=0), []),
         (diagnosis({"volume": BAD}), ["mend volume"]),
         (diagnosis({"identifiability": BAD}), ["mend identifiability", "keep"]),
@@ -141,6 +141,10 @@ TREES = (
     "trees: ultr train --dimension 3 --relevance trees --log 'my log' --out forest, if the engine takes trees or a "
     "feature is a category; ultr compare model forest --log 'my log'"
 )
+NETWORK = (
+    "network: ultr train --dimension 3 --log 'my log' --out network, which takes the median there and may rank better "
+    "all the same; ultr compare model network --log 'my log'"
+)
 COMPARE = "compare: ultr train inverse-propensity --log 'my log' --out other; ultr compare other model --log 'my log'"
 LET_USERS = "nothing in this log says whether debiasing helps or harms, so let users decide between the two"
 HARDLY = "expect no more of the other, and if they differ, let users decide"
@@ -158,6 +162,7 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
             (
                 "train: ultr train --dimension 3 --relevance trees --log 'my log' --out model (trees take the missing "
                 "values of 2 features as they are)",
+                NETWORK,
                 f"keep: ultr train click --relevance trees --log 'my log' --out raw; {LET_USERS}",
             ),
         ),
@@ -187,6 +192,7 @@ UNTIL = "until the above is mended, no debiased ranker can be trusted more than 
             (
                 "train: ultr train --dimension 3 --relevance trees --log 'my log' --out "
                 "model (trees take the missing values of a feature as they are)",
+                NETWORK.replace(" --log", " --set hidden=64,32 --log", 1),
                 f"keep: ultr train click --relevance trees --log 'my log' --out raw; {LET_USERS}",
             ),
         ),

@@ -129,13 +129,17 @@ class Diagnosis:
         return f" --set hidden={SMALL}" if self.volume.few_clicks else ""
 
     def _commands(self) -> list[str]:
-        """What to train, with a network or with trees, and what to compare it with."""
+        """What to train, with a network and with trees, and what to compare it with."""
         log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
         trees = f"{train} --relevance trees --log {log} --out"
         if gaps := self.volume.features_with_gaps:
             features = "a feature" if gaps == 1 else f"{gaps} features"
-            commands = [f"train: {trees} model (trees take the missing values of {features} as they are)"]
+            commands = [
+                f"train: {trees} model (trees take the missing values of {features} as they are)",
+                f"network: {train}{self._small} --log {log} --out network, which takes the median there and may rank "
+                f"better all the same; ultr compare model network --log {log}",
+            ]
         else:
             commands = [
                 f"train: {train}{self._small} --log {log} --out model",
