@@ -75,7 +75,7 @@ POWER = "trust bias as it was published would have been found with a chance of"
             ("device",),
             CAREFUL,
             f"{NOT_ENOUGH} 2 beyond noise, and its second singular value is 0.400 of the first.",
-            f"Train Vectorization, with dimension 3, {ONE_MORE}",
+            f"Take Vectorization, or the default, which corrects by it, with dimension 3, {ONE_MORE}",
         ),
         (
             found(4),
@@ -85,7 +85,7 @@ POWER = "trust bias as it was published would have been found with a chance of"
             f"{NOT_ENOUGH} 4 beyond noise, and its second singular value is 0.400 of the first. "
             "Dimension 5 is for click rates of rank 4, and the links between bias values identify rank 3 only: "
             "documents with similar features must tell the rest.",
-            f"Train Vectorization, with dimension 5, {ONE_MORE}",
+            f"Take Vectorization, or the default, which corrects by it, with dimension 5, {ONE_MORE}",
         ),
         (NOT_TESTED, None, (), UNKNOWN, f"{UNTESTED}: no document moved.", f"{KEEP}, or log some swaps."),
         (

@@ -322,8 +322,8 @@ def test_the_gravest_factor_decides(pages: list[str], verdict: Verdict, differin
         == {
             Verdict.GOOD: "",
             Verdict.UNKNOWN: "Log some swaps under each value.",
-            Verdict.CAREFUL: "Train Vectorization, which learns a curve for each value; methods with one curve for all "
-            "pages err on each.",
+            Verdict.CAREFUL: "Take Vectorization, or the default, which corrects by it: they learn a curve for each "
+            "value; methods with one curve for all pages err on each.",
         }[verdict]
     )
 

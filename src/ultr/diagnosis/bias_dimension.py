@@ -66,8 +66,9 @@ class BiasDimension:
                 f"{ratio:.3f} of the first"
             )
             advice = [
-                f"train Vectorization, with dimension {self.suggested}, one more than the rank, since it adds where "
-                "relevance and observation multiply; methods with one number for each position err"
+                f"take Vectorization, or the default, which corrects by it, with dimension {self.suggested}, one more "
+                "than the rank, since it adds where relevance and observation multiply; methods with one number for "
+                "each position err"
             ]
             return self._section(Verdict.CAREFUL, answer, advice)
         if differing:

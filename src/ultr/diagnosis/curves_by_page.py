@@ -204,8 +204,8 @@ class CurvesByPage:
         verdicts = [verdict for verdict, _ in judged]
         verdict = next(each for each in (Verdict.CAREFUL, Verdict.UNKNOWN, Verdict.GOOD) if each in verdicts)
         advice = {
-            Verdict.CAREFUL: "Train Vectorization, which learns a curve for each value; methods with one curve for all "
-            "pages err on each.",
+            Verdict.CAREFUL: "Take Vectorization, or the default, which corrects by it: they learn a curve for each "
+            "value; methods with one curve for all pages err on each.",
             Verdict.UNKNOWN: "Log some swaps under each value.",
         }
         return Section(
