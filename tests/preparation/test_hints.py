@@ -45,3 +45,16 @@ def test_what_the_position_says_is_no_further_cause_of_bias(tmp_path: Path) -> N
     assert hints(tmp_path, "page", [1 + (row["position"] > 2) for row in GOOD]) == ()
     (hint,) = hints(tmp_path / "other", "page", [1 + row["impression"] % 2 for row in GOOD])
     assert hint.startswith("page may be a cause of bias")
+
+
+def test_a_log_without_a_first_position_is_asked_about(tmp_path: Path) -> None:
+    (hint,) = hints(tmp_path, "colour", [1] * len(GOOD), positions_from=0)
+    assert hint.startswith("nothing was shown at position 1, the first is 2; ")
+
+
+def test_a_factor_whose_values_are_all_rare_is_asked_about(tmp_path: Path) -> None:
+    given = {row["impression"]: str(row["impression"]) for row in GOOD}
+    table = frame(GOOD).drop(["device"]).append_column("visitor", pyarrow.array([given[r["impression"]] for r in GOOD]))
+    for rare, said in ((100, True), (1, False)):
+        lines = list(prepare(table, tmp_path / str(rare), factors=["visitor"], rare=rare).summary.lines())
+        assert any(line.startswith("hint: no value of visitor has as many impressions") for line in lines) is said

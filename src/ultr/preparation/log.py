@@ -187,7 +187,7 @@ class _Preparation:
             null_is_no_click=found.layout.null_is_no_click,
             signals={signal.name: int(signal.totals.sum()) for signal in log.signals},
             robots=robots,
-            hints=found.hints,
+            hints=(*found.hints, *_of_positions(log)),
             periods=log.period_names,
             grades=() if grades is None else grades.levels,
             judged=0 if grades is None else int((grades.values >= 0).sum()),
@@ -352,6 +352,14 @@ class Account:
     pages: Tally
     clicked_pages: int
     """Pages with a click on a row that is kept."""
+
+
+def _of_positions(log: ClickLog) -> tuple[str, ...]:
+    """A hint where nothing was shown at the first position."""
+    first = int(log.positions.min())
+    if first == 1:
+        return ()
+    return (f"nothing was shown at position 1, the first is {first}; if positions begin there, see --positions-from",)
 
 
 def _check_kept(source: str, account: Account, *, strict: bool) -> None:

@@ -191,6 +191,12 @@ class Summary:
                 "hint: where a search goes on to a second page under the same id, two documents have one position; "
                 "tell pages apart with --impression SEARCH,PAGE, or give positions that go on"
             )
+        for factor in self.factors:
+            if factor.levels == 1 and factor.rare_values > 1:
+                yield (
+                    f"hint: no value of {factor.name} has as many impressions as --rare asks for, so that all are one "
+                    "level, which tells nothing; is it an id? then leave it out"
+                )
         yield from self.notes
         yield from (f"hint: {hint}" for hint in self.hints)
 
