@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.bias.below_clicks import FEWEST_LEFT, FULL, TWICE
-from ultr.bias.stopping import CLEAR, MOST, SURE, Stopping, readers_left
-from ultr.clicks.examination_chain import Cascade, DependentClick
+from ultr.bias.below_clicks import FULL, TWICE
+from ultr.bias.stopping import CLEAR, MOST, SURE, Stopping
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
@@ -118,18 +117,6 @@ def test_users_of_every_click_model_stop_or_do_not(name: str, rankings: int) -> 
         assert found.known == 1
     else:
         assert 0.05 < found.share < 0.5
-
-
-def test_readers_left_are_those_who_examine_in_the_models_that_stop() -> None:
-    """P(examined) by the click model itself: click rate over attraction."""
-    random = np.random.default_rng(2)
-    labels = random.integers(0, 5, size=(50, 5))
-    for model, share in ((Cascade(), 1.0), (DependentClick(continuation=(0.6,) * 5), 0.4)):
-        rates = model.probabilities(labels, max_label=4)
-        attraction = model.chain(4).click[:, 0][labels]
-        above = np.cumsum(rates, axis=1) - rates
-        left = readers_left(above, share)
-        np.testing.assert_allclose(left, np.maximum(rates / attraction, FEWEST_LEFT), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def _weighted(log: ClickLog, *, power: float, stopping: float) -> tuple[ClickWei
     weights = ClickWeights(len(log.position.levels), power, stopping=stopping)
     lists = TrainingLists.of_log(log, inputs_of(log.features))
     weights.set(lists, stopping=stopping)
-    return weights, lists.batch(np.arange(lists.lists), above=True)
+    return weights, lists.batch(np.arange(lists.lists), readers=weights.readers)
 
 
 def test_clicks_of_users_who_all_stop_are_shared_out_by_attraction() -> None:
@@ -168,7 +168,7 @@ def test_predictions_know_the_mean_weight_of_a_position_and_no_click(power: floa
     by_position = weights.weighted(batch).sum(dim=0) / batch.clicks.sum(dim=0)
     torch.testing.assert_close(weights.weights, by_position.float(), rtol=1e-4, atol=1e-4)
     logits = torch.zeros_like(batch.clicks)
-    unclicked = replace(batch, clicks=torch.zeros_like(batch.clicks), above=None)
+    unclicked = replace(batch, clicks=torch.zeros_like(batch.clicks), left=None)
     torch.testing.assert_close(weights.click_logits(logits, batch), weights.click_logits(logits, unclicked))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ultr.arrays import Doubles, Integers
 from ultr.bias.linear_inputs import centred, sampled_lists, standardised
 from ultr.bias.position_weights import click_weights
-from ultr.bias.stopping import readers_left
+from ultr.bias.readers_left import ReadersLeft
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
@@ -79,7 +79,10 @@ def correction(log: ClickLog, *, stopping: float = 0.0, seed: int = 0) -> Correc
     offsets = ragged.from_lengths(lengths)
     shuffled = generator(seed, "halves").permutation(len(queries))
     half = np.repeat(shuffled[np.searchsorted(queries, log.queries[lists])] % 2 == 0, lengths)
-    left = readers_left(ragged.sums_before(clicks, offsets) / impressions, stopping)
+    left = np.ones(len(rows))
+    if stopping:
+        lists_shown = (positions, offsets, clicks, log.impressions[lists])
+        left = ReadersLeft.fit(stopping, *lists_shown, position_count=int(positions.max()) + 1).at(*lists_shown)
     shown, remaining = (np.bincount(positions, values).astype(np.float64) for values in (impressions, clicks / left))
     weighted = clicks / left * click_weights(shown, remaining, WEIGHT_POWER)[positions]
     levels = np.eye(int(positions.max()) + 1)[:, 1:][positions]

@@ -1,4 +1,4 @@
-"""Users who stop after a click: how many they are, and how many are left to see what stands below."""
+"""Users who stop after a click, and how many they are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ultr.arrays import Doubles
-from ultr.bias.below_clicks import FEWEST_LEFT, RARE, TWICE, BelowClicks
+from ultr.bias.below_clicks import RARE, TWICE, BelowClicks
 from ultr.bias.linear_inputs import sampled_lists, sampled_queries
 from ultr.bias.stopping_by_document import stopping_by_document
 from ultr.bias.stopping_by_features import stopping_by_features
@@ -99,16 +98,6 @@ class Stopping:
         if self.lower > MOST and self.once:
             return 1.0
         return self.share if self.lower > CLEAR else 0.0
-
-
-def readers_left(above: Doubles, share: float) -> Doubles:
-    """The share of users who are still there, with so many clicks per impression above and so many who stop at one.
-
-    >>> readers_left(np.array([0.0, 0.5, 1.0]), 0.4)
-    array([1. , 0.8, 0.6])
-    """
-    left: Doubles = np.maximum(1 - share * above, FEWEST_LEFT)
-    return left
 
 
 def _agree(one: tuple[float, float], other: tuple[float, float]) -> bool:

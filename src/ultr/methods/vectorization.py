@@ -242,9 +242,9 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             assert isinstance(base, Network)
             base.reset_outputs()
 
-        both, above = objective.ranks_with, bool(objective.click_weights.stopping)
+        both, readers = objective.ranks_with, objective.click_weights.readers
         observation = (objective.observation,)
-        clicks = Stage("clicks", steps, objective.click_loss, score_on_mean, above=above, clicked_only=True)
+        clicks = Stage("clicks", steps, objective.click_loss, score_on_mean, readers=readers, clicked_only=True)
         if self.schedule == "joint":
             warm_up = min(WARM_UP, steps // 2)
             return (
@@ -258,7 +258,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                     ranks_with=both,
                     moves=both,
                     bias=observation,
-                    above=above,
+                    readers=readers,
                     penalty=penalty,
                     held_out=objective.click_loss,
                 ),
@@ -283,7 +283,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         return MLP(hidden=self.vector_hidden, steps=self.vector_steps)
 
     def _stages_of_trees(self, objective: OffsetObjective, seen: Tensor, shares: Tensor, steps: int) -> Sequence[Stage]:
-        training, above = self._vectors().training(), bool(objective.click_weights.stopping)
+        training, readers = self._vectors().training(), objective.click_weights.readers
 
         def score_on_mean(r: Tensor, _: Tensor) -> Tensor:
             return objective.score_on(r, shares @ objective.observation(seen))
@@ -298,7 +298,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 ranks_with=VECTORS,
                 moves=VECTORS,
                 bias=(objective.observation,),
-                above=above,
+                readers=readers,
                 clicked_only=True,
                 training=training,
             ),
@@ -308,7 +308,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
                 objective.soft_loss if objective.predicts_clicks else objective.lambdarank_loss,
                 objective.score,
                 uses=objective.clicks_with,
-                above=above,
+                readers=readers,
                 clicked_only=True,
                 held_out=objective.click_loss if objective.predicts_clicks else None,
                 begin=lambda _: objective.set_centre(seen, shares),

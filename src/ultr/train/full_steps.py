@@ -40,7 +40,10 @@ class FullSteps(Steps):
             mine &= lists.clicked
         own = (chunk[mine[chunk]] for chunk in chunks(lists.offsets, most=AT_ONCE))
         self._blocks = [
-            (each, replace(lists.batch(each, above=self.stage.above), weights=torch.from_numpy(weights[each]).float()))
+            (
+                each,
+                replace(lists.batch(each, readers=self.stage.readers), weights=torch.from_numpy(weights[each]).float()),
+            )
             for each in own
             if len(each)
         ]

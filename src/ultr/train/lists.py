@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ultr.arrays import Doubles, Floats, Integers, Mask
+from ultr.bias.readers_left import ReadersLeft
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.data.combinations import combinations
@@ -34,8 +35,8 @@ class Batch:
     """[lists, width], value per impression; None where clicks are all that is learned from."""
     pairs: Tensor | None = None
     """[lists, width, width], the share of impressions that clicked document i and not document j."""
-    above: Tensor | None = None
-    """[lists, width], clicks per impression above each document in its list; None where no stage asks for them."""
+    left: Tensor | None = None
+    """[lists, width], the share of users who are still there at each document; None where no stage asks for it."""
     noise: Tensor | None = None
     """[documents, numbers], uniform random numbers in [0, 1), as many per document as the stage asks for."""
     weights: Tensor | None = None
@@ -70,7 +71,7 @@ class Batch:
             mask=self.mask[lists],
             values=of(self.values, lists),
             pairs=of(self.pairs, lists),
-            above=of(self.above, lists),
+            left=of(self.left, lists),
             noise=of(self.noise, documents),
             weights=of(self.weights, lists),
         )
@@ -190,7 +191,7 @@ class TrainingLists:
         *,
         share: Integers | None = None,
         sessions: bool = False,
-        above: bool = False,
+        readers: ReadersLeft | None = None,
         noise: int = 0,
         random: Callable[[str], np.random.Generator] | None = None,
     ) -> Batch:
@@ -198,7 +199,7 @@ class TrainingLists:
 
         With `sessions`, one sampled impression of each list in place of its click rates. Each document, and each pair
         of them, is then sampled on its own: losses are linear in the clicks and in the pairs, so their mean does not
-        depend on what was clicked together. Values stay rates, as do clicks `above` each document. With
+        depend on what was clicked together. Values stay rates, as do those by which `readers` say who is left. With
         `noise`, so many random numbers per document. `random` gives the stream of random numbers for a purpose; what a
         list gets of it is the same whatever the share.
         """
@@ -211,7 +212,9 @@ class TrainingLists:
         mask = ragged.mask(offsets, width=width)
         impressions = np.repeat(self.impressions[lists], lengths)
         rates = self.clicks[rows] / impressions
-        higher = ragged.sums_before(rates, offsets).astype(np.float32) if above else None
+        left = None
+        if readers is not None:
+            left = readers.at(self.factors[0][rows], offsets, self.clicks[rows], self.impressions[lists])
         clicks = rates.astype(np.float32)
         values = (sum(each.weight * each.totals[rows] for each in self.signals) / impressions).astype(np.float32)
         pairs = None if self.pair_clicks is None else self.pair_shares(lists)
@@ -237,7 +240,7 @@ class TrainingLists:
             mask=torch.from_numpy(mask),
             values=torch.from_numpy(ragged.pad(values, offsets, width=width)) if self.signals else None,
             pairs=None if pairs is None else torch.from_numpy(pairs),
-            above=None if higher is None else torch.from_numpy(ragged.pad(higher, offsets, width=width)),
+            left=None if left is None else torch.from_numpy(ragged.pad(left.astype(np.float32), offsets, width=width)),
             noise=None if numbers is None else torch.from_numpy(numbers),
         )
 

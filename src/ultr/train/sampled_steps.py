@@ -35,7 +35,7 @@ class SampledSteps(Steps):
             drawn,
             share=share,
             sessions=self.training.sessions,
-            above=self.stage.above,
+            readers=self.stage.readers,
             noise=self.stage.noise,
             random=lambda purpose: self.random(purpose, step),
         )

@@ -71,7 +71,7 @@ class ClickValidation:
         """Minus the mean loss per impression."""
         total = 0.0
         for chunk in self._chunks:
-            batch = self._lists.batch(self._chosen[chunk], above=stage.above)
+            batch = self._lists.batch(self._chosen[chunk], readers=stage.readers)
             r = model.outputs(batch.documents, stage.uses)
             losses = stage.held_out_losses(r, batch.to(r.device)).double().cpu().numpy()
             total += float(losses @ self._weights[chunk])

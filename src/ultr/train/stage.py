@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from ultr.arrays import Mask
+from ultr.bias.readers_left import ReadersLeft
 from ultr.relevance.recipe import Training
 from ultr.relevance.relevance_model import RelevanceModel
 from ultr.train.lists import Batch
@@ -45,8 +46,8 @@ class Stage:
     """[lists], True for the lists that this stage trains on; None: all."""
     clicked_only: bool = False
     """True: a list without a click adds nothing to `loss`, so that steps leave it out."""
-    above: bool = False
-    """True: `loss` finds the clicks above each document in `batch.above`."""
+    readers: ReadersLeft | None = None
+    """How many users are left to see each document, which `loss` finds in `batch.left`."""
     noise: int = 0
     """Random numbers per document that `loss` finds in `batch.noise`.
 
