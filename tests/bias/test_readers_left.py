@@ -1,4 +1,4 @@
-"""How many users are still there to see a document."""
+"""The share of users who are still there to see a document."""
 
 from __future__ import annotations
 

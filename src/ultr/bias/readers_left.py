@@ -1,4 +1,4 @@
-"""How many users are still there to see a document, where users stop after a click."""
+"""The share of users who are still there to see a document, where users stop after a click."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Diagnosis:
         return f" --set hidden={SMALL}" if self.volume.few_clicks else ""
 
     def _commands(self) -> list[str]:
-        """What to train, with a network and with trees, and what to compare it with."""
+        """Commands to train with a network and with trees, and to compare what they give."""
         log = quote(self.source)
         train = f"ultr train --dimension {self.dimension.suggested}"
         trees = f"{train} --relevance trees --log {log} --out"

@@ -211,7 +211,7 @@ class Evidence:
 
     @cached_property
     def places(self) -> Cells:
-        """How often the first document of a query's pages stood at each position, the second, and so on.
+        """Counts of pages by the position of their first document, of their second, and so on, for each query.
 
         Pages differ in length and in gaps. `ids` are query * longest + rank, from 0.
         """

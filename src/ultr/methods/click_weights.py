@@ -44,9 +44,8 @@ class ClickWeights(nn.Module):
     """The mean weight of a click at each position."""
     among_readers: Tensor
     """The weight at each position of a click that all users could have made."""
-
     readers: ReadersLeft | None
-    """How many users are left at each document; None where none stops after a click."""
+    """The share of users left at each document; None where none stops after a click."""
 
     def __init__(self, positions: int, power: float, *, stopping: float | str = 0.0) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ class UbiLog:
     """Its table has the columns impression, query, document, position, one for each signal, and those that were asked
     for."""
     notes: tuple[str, ...]
-    """What a reader of the summary must know, a sentence each."""
+    """Notes for the summary, a sentence each."""
     placement: Mapping[str, str]
     """Columns of the table that say how exploration placed documents, by role; none if no event says it."""
 

@@ -47,7 +47,7 @@ class Stage:
     clicked_only: bool = False
     """True: a list without a click adds nothing to `loss`, so that steps leave it out."""
     readers: ReadersLeft | None = None
-    """How many users are left to see each document, which `loss` finds in `batch.left`."""
+    """The share of users left to see each document, which `loss` finds in `batch.left`."""
     noise: int = 0
     """Random numbers per document that `loss` finds in `batch.noise`.
 
