@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ultr.arrays import Doubles, Integers, Mask
-from ultr.bias.below_clicks import FULL, TWICE
-from ultr.bias.stopping import CLEAR, MOST, SURE, Stopping
+from ultr.bias.stopping import Stopping
 from ultr.clicks.registry import CLICK_MODELS, click_model
 from ultr.data import ragged
 from ultr.data.click_log import ClickLog
@@ -122,12 +121,12 @@ def test_users_of_every_click_model_stop_or_do_not(name: str, rankings: int) -> 
 @pytest.mark.parametrize(
     ("share", "error", "once", "known"),
     [
-        (CLEAR + 0.021, 0.01, False, CLEAR + 0.021),
-        (CLEAR + 0.019, 0.01, False, 0.0),
+        (0.121, 0.01, False, 0.121),
+        (0.119, 0.01, False, 0.0),
         (-0.8, 0.01, True, 0.0),
-        (MOST + 0.021, 0.01, True, 1.0),
-        (MOST + 0.019, 0.01, True, MOST + 0.019),
-        (MOST + 0.021, 0.01, False, MOST + 0.021),
+        (0.521, 0.01, True, 1.0),
+        (0.519, 0.01, True, 0.519),
+        (0.521, 0.01, False, 0.521),
         (0.9, 0.5, True, 0.0),
     ],
 )
@@ -238,7 +237,7 @@ def test_features_tell_where_documents_hardly_moved_unless_these_contradict_them
     assert by_features is not None
     assert by_both is not None
     assert by_features.known > 0, "nothing but features, which know nothing of the queries"
-    assert by_both.error > SURE
+    assert by_both.error > 0.1
     assert by_both.known == 0
 
 
@@ -265,27 +264,6 @@ def test_single_impressions_may_have_more_clicks_than_users_who_stop_make_on_ave
     assert (np.add.reduceat(log.clicks, log.offsets[:-1]) / 3).max() > 2
     assert not found.beyond
     assert found.known > 0.3
-
-
-def _totals(clicks_per_impression: Doubles) -> Stopping:
-    """What is found where lists have so many clicks per impression, all on their first two documents."""
-    features, _ = _attraction(np.random.default_rng(0))
-    rates = np.zeros((LISTS, WIDTH))
-    rates[:, :2] = clicks_per_impression[:, None] * np.array([0.6, 0.4])
-    return _found(features, rates * 1_000, np.full(LISTS, 1_000))
-
-
-def test_nobody_clicks_twice_where_lists_come_up_to_one_click_and_hardly_any_has_more() -> None:
-    """A list in a hundred must come up to it; a thousandth of the clicks may be beyond."""
-    few = np.linspace(0.1, 0.85, LISTS)
-    assert not _totals(few).once, "one click a page is the most where clicks are rare, whether users stop or not"
-    for full, once in ((LISTS // 100 - 1, False), (LISTS // 100, True)):
-        assert _totals(np.where(np.arange(LISTS) < full, FULL, few)).once == once
-    reached = np.where(np.arange(LISTS) < 100, 1.0, few)
-    for excess, once in ((0.9, True), (1.1, False)):
-        more = reached.copy()
-        more[0] += excess * TWICE * reached.sum()
-        assert _totals(more).once == once
 
 
 def test_so_many_stop_that_users_are_left_for_the_clicks_that_there_are() -> None:
@@ -329,13 +307,12 @@ def test_pages_without_a_click_that_were_left_out_are_no_users_who_stop(*, kept:
     assert found is None or found.known == 0
 
 
-@pytest.mark.parametrize(("width", "told"), [(2, True), (3, False)])
-def test_one_list_in_five_hundred_must_be_shown_without_a_click(width: int, *, told: bool) -> None:
-    """One of 400 is enough, one of 600 is not."""
-    lists = 200 * width
+@pytest.mark.parametrize(("lists", "told"), [(4_990, True), (5_010, False)])
+def test_one_list_in_five_hundred_must_be_shown_without_a_click(lists: int, *, told: bool) -> None:
+    """Ten lists are."""
     random = np.random.default_rng(0)
     clicks = random.multinomial(3, np.full(WIDTH, 1 / WIDTH), size=lists).astype(float)
-    clicks[0, clicks[0].argmax()] -= 1
+    clicks[np.arange(10), clicks[:10].argmax(axis=1)] -= 1
     found = Stopping.of(_shown(random.normal(size=(clicks.size, 2)), clicks, np.full(lists, 3)))
     assert (found is not None) == told
 
