@@ -3,8 +3,8 @@
 Exports a scalar ranker and Vectorization with the same relevance network (512, 256, 128), with the small base network
 that is the default and with the paper's, and lets onnxruntime score one query of 10, 100 and 1,000 candidates and a
 batch of 256 queries of 25. The rankers take turns in every round, so that a slow moment hits all of them. Prints p50
-and p99 of each, and how much slower the median is than that of the scalar ranker: in the same form, and in its leanest
-one, which takes documents without lists.
+and p99, and how much slower the median is than that of the scalar ranker in the same form (`flat` or `lists`), and in
+its leanest one, which takes documents without lists.
 """
 
 from __future__ import annotations
@@ -25,6 +25,18 @@ from ultr.scoring import Scorer
 SIZES = {"10": (1, 10), "100": (1, 100), "1,000": (1, 1_000), "256 x 25": (256, 25)}
 """Queries and candidates a query."""
 LEANEST = "scalar, documents"
+SHOWN = ("scalar, flat", "base vector, flat")
+COMPARED = {
+    "base vector": ("base vector, flat", "scalar, flat"),
+    "base vector, lists": ("base vector, lists", "scalar, lists"),
+    "to the leanest": ("base vector, flat", LEANEST),
+    "paper's base network": ("paper's base network, flat", "scalar, flat"),
+}
+"""What is slower than what, by title."""
+HEADER = (
+    f"| features | candidates | {', p50 / p99, ms | '.join(SHOWN)}, p50 / p99, ms | {' | '.join(COMPARED)} |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 PAPER_BASE = (256, 64)
 WARM_UP = 20
 
@@ -37,30 +49,27 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the numbers")
     arguments = parser.parse_args()
     found = []
-    print("| features | candidates | ranker | p50, ms | p99, ms | to the same form | to the leanest |")
-    print("|---|---|---|---|---|---|---|")
+    print(HEADER)
     for features in arguments.features:
         scorers = _scorers(features, arguments.threads)
         for label, (queries, candidates) in SIZES.items():
             rounds = max(30, arguments.rounds * 10 // (10 + queries * candidates // 10))
             seconds = _time(scorers, features, queries=queries, candidates=candidates, rounds=rounds)
             medians = {name: float(np.median(values)) for name, values in seconds.items()}
-            for name, values in seconds.items():
-                form = name.split(", ")[1]
-                p50, p99 = medians[name], float(np.percentile(values, 99))
-                same, leanest = p50 / medians[f"scalar, {form}"], p50 / medians[LEANEST]
-                what = f"{features} features, {label} candidates, {name}"
-                found += [
-                    Measurement(f"{what}, p50", p50 * 1000, "ms"),
-                    Measurement(f"{what}, p99", p99 * 1000, "ms"),
-                    Measurement(f"{what}, p50 to a scalar ranker", same, "times", headline=name == "base vector, flat"),
-                    Measurement(f"{what}, p50 to the leanest scalar ranker", leanest, "times"),
-                ]
-                print(
-                    f"| {features} | {label} | {name} | {p50 * 1000:.3f} | {p99 * 1000:.3f} | "
-                    f"{same - 1:+.1%} | {leanest - 1:+.1%} |",
-                    flush=True,
-                )
+            slowest = {name: float(np.percentile(values, 99)) for name, values in seconds.items()}
+            times = {title: medians[name] / medians[scalar] for title, (name, scalar) in COMPARED.items()}
+            what = f"{features} features, {label} candidates"
+            for name in scorers:
+                found.append(Measurement(f"{what}, {name}, p50", medians[name] * 1000, "ms"))
+                found.append(Measurement(f"{what}, {name}, p99", slowest[name] * 1000, "ms"))
+            found += [
+                Measurement(f"{what}, {title}", each, "times", headline=title == "base vector")
+                for title, each in times.items()
+            ]
+            shown = [f"{medians[name] * 1000:.3g} / {slowest[name] * 1000:.3g}" for name in SHOWN]
+            print(
+                "|", " | ".join([str(features), label, *shown, *(f"{each - 1:+.0%}" for each in times.values())]), "|"
+            )
     write(found, arguments.json)
 
 
