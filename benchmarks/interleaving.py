@@ -160,11 +160,7 @@ def equals(name: str, drafts: Drafts, tests: int, *, swap: bool, seed: int) -> l
         ours += first_day(kinds) != 0
         plain += is_ever_beyond(kinds)
     error = sqrt(ours / tests * (1 - ours / tests) / tests)
-    print(
-        f"{name:24} {tests:,} tests of {DAYS_OF_EQUALS} days: {ours / tests:.1%} (s.e. {error:.1%}) false winners; "
-        f"{plain / tests:.1%} by a binomial test each day",
-        flush=True,
-    )
+    print(f"| {name} | {ours / tests:.1%} | {error:.1%} | {plain / tests:.1%} |", flush=True)
     return [Measurement(f"{name}: false winners", ours / tests, "share", headline=True)]
 
 
@@ -264,12 +260,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="file for the numbers")
     asked = parser.parse_args()
+    print(
+        f"False winners in {asked.tests:,} tests of {DAYS_OF_EQUALS} days\n\n"
+        "| tests of | false winners | standard error | by a binomial test each day |\n|---|---|---|---|"
+    )
     same = drafts_of(EQUAL, lists=asked.lists, by_position=False, seed=asked.seed)
     found = equals("equal rankers", same, asked.tests, swap=True, seed=asked.seed)
     blind = drafts_of(DIFFERENCES[1], lists=asked.lists, by_position=True, seed=asked.seed)
     found += equals("clicks by position alone", blind, asked.tests, swap=False, seed=asked.seed)
     found += equals("the same, one lifted", lifted(), asked.tests, swap=False, seed=asked.seed)
     print(
+        "\nLists to a winner\n"
         "\n| nDCG@10 | places with credit | clicks on a list | lists, interleaved | clicks on them "
         "| every place credited | lists, A/B by sign | lists, A/B by mean |"
         "\n|---|---|---|---|---|---|---|---|"

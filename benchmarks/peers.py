@@ -42,7 +42,7 @@ from ultr.experiments.spec import Simulation
 from ultr.methods import METHODS
 from ultr.relevance import MLP
 
-OURS = ("click", "dla", "vectorization")
+OURS = ("auto", "click", "dla", "vectorization")
 LIBRARIES = {
     "xgboost": ("xgboost", False),
     "xgboost-unbiased": ("xgboost", True),
@@ -167,13 +167,15 @@ def measurements(setting: str, rounds: Sequence[dict[str, Showing]]) -> list[Mea
 
 
 def table(rounds: Sequence[dict[str, Showing]]) -> str:
-    """A row for each ranker, means over the logs."""
+    """A row for each ranker, means over the logs, and the lowest and highest nDCG@10."""
     lines = [HEADER]
     for label in rounds[0]:
         showings = [each[label] for each in rounds]
         mean = {key: statistics.mean(getattr(each, key) for each in showings) for key in SCORES}
+        each_quality = [each.quality for each in showings]
+        spread = f" ({min(each_quality):.3f} to {max(each_quality):.3f})" if len(showings) > 1 else ""
         lines.append(
-            f"| {label} | {mean['quality']:.4f} | {mean['seconds']:.1f} | {mean['processor']:.1f} | "
+            f"| {label} | {mean['quality']:.3f}{spread} | {mean['seconds']:.1f} | {mean['processor']:.1f} | "
             f"{mean['peak'] / 1e6:,.0f} | {mean['before'] / 1e6:,.0f} | {mean['rate']:,.0f} |"
         )
     return "\n".join(lines)

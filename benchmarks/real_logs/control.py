@@ -153,7 +153,6 @@ def print_control(
     train: ClickLog, test: ClickLog, *, eta: float, sizes: Sizes, impressions: Sequence[int], seeds: Sequence[int]
 ) -> list[Measurement]:
     """The value of each ranker in each world, with so many clicks for each list, averaged over draws of the world."""
-    heading(f"Control: expected nDCG@10 of a click where examination is p^-{eta:.2f}, {len(seeds)} draws")
     estimators = rankers(sizes, eta, len(train.position.levels))
     rows, measured = [], []
     for kind in WORLDS:
@@ -170,6 +169,7 @@ def print_control(
             rows.append(cells)
         agreement = np.mean([each.train.agreement() for each in worlds.values()])
         print(f"{kind}: Kendall's tau of the shown order with that by utility {agreement:.2f}\n", flush=True)
+    heading(f"Control: expected nDCG@10 of a click where examination is p^-{eta:.2f}, {len(seeds)} draws")
     table(["world", "clicks for each list", *estimators, BEST], rows)
     return measured
 
