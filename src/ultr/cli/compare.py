@@ -84,7 +84,7 @@ def compare(
     Of more than two rankers, each is compared with the first, a row for each.
 
     The answer holds as far as one number for each position is enough for the bias of the log, which is tested. Where
-    documents ranked high and low have different ones, trust bias is taken off, or intervals are wide enough for both.
+    documents ranked high and low have different ones, trust bias is taken off, or intervals are made wider.
 
     With --interleaved, of two exported rankers that were shown interleaved: who users vote for, by an answer that may
     be looked at every day. Model files choose a pair; by default it is the last one of the folder.
