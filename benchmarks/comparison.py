@@ -38,7 +38,7 @@ from ultr.evaluation.halves import Halves
 from ultr.evaluation.placement import placement_by
 from ultr.evaluation.trial import Answer, Certainty, Trial, Valued
 from ultr.metrics import Interval
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.simulation.ranking_svm import RankingSVM
 
 POOL, RANKINGS, SAMPLES = 5_000, 4, 200
@@ -81,7 +81,7 @@ class Setting:
         """A log on queries of the pool, which the first feature has ranked."""
         chosen = np.sort(np.random.default_rng(seed).choice(pool.queries, self.queries, replace=False))
         judged = pool.select(chosen)
-        return simulate_log(
+        return simulate(
             judged,
             model,
             scores=judged.features[:, 0].astype(np.float64),

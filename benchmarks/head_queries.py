@@ -31,7 +31,7 @@ from ultr.methods import METHODS, method
 from ultr.metrics import ndcg
 from ultr.relevance import MLP
 from ultr.seeding import generator
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.simulation.ranking_svm import RankingSVM
 
 SIZES = (1, 10, 100, 1_000, 10_000)
@@ -62,9 +62,7 @@ def run(name: str, clicks: str, seed: int) -> Outcome:
     of_learned, of_asked = np.split(scores, [learned.documents])
 
     def log_of(judged: JudgedLists, own: Doubles, impressions: int) -> ClickLog:
-        return simulate_log(
-            judged, model, scores=own, impressions=impressions, rankings=RANKINGS, noise=NOISE, seed=seed
-        )
+        return simulate(judged, model, scores=own, impressions=impressions, rankings=RANKINGS, noise=NOISE, seed=seed)
 
     kept, held_out = log_of(learned, of_learned, OTHERS * 100).split(seed=seed)
     ranker = method(name)(relevance=NETWORK, seed=seed).fit(kept, validation=held_out).ranker_

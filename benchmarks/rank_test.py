@@ -35,7 +35,7 @@ from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.datasets.letor_like import letor_like
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.simulation.ranking_svm import RankingSVM
 
 
@@ -119,7 +119,7 @@ def cells_shown(cells: Cells) -> Doubles:
 def log_of(judged: JudgedLists, scores: Doubles, wanted: Logs, options: argparse.Namespace, seed: int) -> ClickLog:
     model, impressions = click_model(wanted.clicks), wanted.impressions
     rankings = min(options.rankings, max(impressions // options.queries, 1))
-    log = simulate_log(judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=0.5, seed=seed)
+    log = simulate(judged, model, scores=scores, impressions=impressions, rankings=rankings, noise=0.5, seed=seed)
     if not wanted.correlation and not options.page:
         return log
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=model.positions, fill=-1)

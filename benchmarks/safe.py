@@ -26,7 +26,7 @@ from ultr.methods import METHODS, method
 from ultr.methods.safe import SAFE, evidence_share, make_safe
 from ultr.metrics import ndcg
 from ultr.relevance import MLP
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.simulation.ranking_svm import RankingSVM
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -52,7 +52,7 @@ def run(name: str, clicks: str, impressions: int, seed: int) -> Outcome:
     svm = RankingSVM.fit(world.train, share=SVM_SHARE, seed=seed)
     shown = world.train.select(np.arange(min(QUERIES, impressions)))
     scores = svm.score(shown.features)
-    log = simulate_log(shown, click_model(clicks), scores=scores, impressions=impressions, seed=seed)
+    log = simulate(shown, click_model(clicks), scores=scores, impressions=impressions, seed=seed)
     kept, held_out = log.split(evidence_share(log), seed=seed)
     ranker = method(name)(relevance=NETWORK, seed=seed).fit(kept, validation=held_out).ranker_
     safe = make_safe(ranker, kept, held_out, seed=seed)

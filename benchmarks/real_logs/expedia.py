@@ -91,8 +91,8 @@ def print_facts(searches: Searches) -> None:
     logs["random order, shuffled again"] = shuffled(searches.random.log)
     taus = {name: _agreements(each) for name, each in logs.items()}
     rows = [[feature, *(each[feature] for each in taus.values())] for feature in taus["random order, judged by"]]
-    correlations = (position_predictability(each).rank_correlation for each in logs.values())
-    rows.append(["all, by a linear function: rank correlation", *(f"{each:+.3f}" for each in correlations)])
+    shares = (position_predictability(each).r_squared for each in logs.values())
+    rows.append(["all, by a linear function: share explained", *(f"{each:.0%}" for each in shares)])
     rows.append(
         ["lists of ten or more that are sorted by price", *(f"{sorted_by_price(each):.1%}" for each in logs.values())]
     )

@@ -15,7 +15,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.datasets.letor_like import letor_like
 from ultr.errors import DataError
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 
 def _log(
@@ -24,7 +24,7 @@ def _log(
     """A log whose old ranker went by relevance to this share, and else by the first feature."""
     judged = letor_like(train_queries=queries, validation_queries=1, test_queries=1, features=16).train
     scores = share_of_truth * judged.labels + (1 - share_of_truth) * judged.features[:, 0].astype(np.float64)
-    return simulate_log(judged, click_model(clicks), scores=scores, impressions=impressions)
+    return simulate(judged, click_model(clicks), scores=scores, impressions=impressions)
 
 
 def test_coefficients_are_where_the_penalised_likelihood_is_highest() -> None:
@@ -61,7 +61,7 @@ def test_random_rankings_leave_nothing_to_correct() -> None:
     log = _log(share_of_truth=0.0)
     random = np.random.default_rng(1)
     judged = letor_like(train_queries=200, validation_queries=1, test_queries=1, features=16).train
-    shuffled = simulate_log(
+    shuffled = simulate(
         judged, click_model("position-based"), scores=random.normal(size=judged.documents), impressions=200_000
     )
     assert correction(shuffled).new < 0.1 < correction(log).new

@@ -1,4 +1,4 @@
-"""Predictability against a ridge regression of the rows themselves, and against scipy's rank correlation."""
+"""Predictability against a ridge regression of the rows themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from ultr.arrays import Doubles, Integers
 from ultr.bias import Predictability, position_predictability
@@ -79,7 +78,7 @@ def by_rows(log: ClickLog, *, folds: int, seed: int = 0) -> Predictability:
     y = np.concatenate([_centred(log.positions[rows].astype(np.float64)) for _, rows in lists])
     lengths = [len(rows) for _, rows in lists]
     weights = np.repeat([log.impressions[number] for number, _ in lists], lengths).astype(np.float64)
-    fold, of_list = np.repeat(fold_of, lengths), np.repeat(np.arange(len(lists)), lengths)
+    fold = np.repeat(fold_of, lengths)
     size = np.sqrt((weights[:, None] * x**2).sum(axis=0))
     x = x / np.where(size > 0, size, 1)
     predicted = np.zeros(len(y))
@@ -97,14 +96,7 @@ def by_rows(log: ClickLog, *, folds: int, seed: int = 0) -> Predictability:
             best = PENALTIES[lost.argmin()]
         train = fold != held
         predicted[~train] = x[~train] @ _ridge(x[train], y[train], weights[train], best)
-    ranks = [spearmanr(predicted[of_list == number], y[of_list == number])[0] for number in range(len(lists))]
-    often = np.array([log.impressions[number] for number, _ in lists], dtype=np.float64)
-    return Predictability(
-        float(1 - weights @ (y - predicted) ** 2 / (weights @ y**2)),
-        float(often @ np.nan_to_num(ranks) / often.sum()),
-        _ceiling(log),
-        units,
-    )
+    return Predictability(float(1 - weights @ (y - predicted) ** 2 / (weights @ y**2)), _ceiling(log), units)
 
 
 def _ceiling(log: ClickLog) -> float:
@@ -126,7 +118,7 @@ def test_every_number_is_that_of_the_rows_themselves(folds: int, noise: float) -
     log = _log(noise=noise)
     found, expected = position_predictability(log, folds=folds), by_rows(log, folds=folds)
     assert found.units == expected.units == "queries"
-    for name in ("r_squared", "rank_correlation", "ceiling"):
+    for name in ("r_squared", "ceiling"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-6)
 
 
@@ -149,23 +141,6 @@ def test_lists_of_one_document_change_nothing() -> None:
     log = _log()
     assert (log.lengths == 1).any()
     assert position_predictability(log) == position_predictability(log.select(log.lengths > 1))
-
-
-@pytest.mark.parametrize("width", [1, 2])
-def test_two_documents_have_a_rank_correlation_too(width: int) -> None:
-    """The larger feature is always first, so that the order is told exactly."""
-    random = np.random.default_rng(0)
-    features = np.sort(random.normal(size=(20, 2)), axis=1)[:, ::-1].reshape(-1, 1)
-    log = ClickLog.of(
-        features=np.repeat(features, width, axis=1),
-        documents=np.arange(40),
-        offsets=np.arange(0, 41, 2),
-        clicks=np.zeros(40),
-        queries=np.arange(20),
-    )
-    found = position_predictability(log)
-    assert found.rank_correlation == pytest.approx(1.0)
-    assert found.ceiling == 1.0
 
 
 @pytest.mark.parametrize(
@@ -228,7 +203,6 @@ def test_a_feature_that_never_differs_within_a_list_is_left_out() -> None:
         )
     )
     assert np.isfinite(found.r_squared)
-    assert found.rank_correlation == pytest.approx(position_predictability(log).rank_correlation, abs=0.05)
 
 
 @pytest.mark.parametrize("chunk", [2**22, 7, 1])
@@ -240,7 +214,7 @@ def test_numbers_do_not_depend_on_what_is_held_at_once(chunk: int, block: int, m
     monkeypatch.setattr(ragged, "SPAN", block)
     monkeypatch.setattr("ultr.data.row_blocks.BLOCK", block)
     found = position_predictability(log)
-    for name in ("r_squared", "rank_correlation", "ceiling"):
+    for name in ("r_squared", "ceiling"):
         assert getattr(found, name) == pytest.approx(getattr(whole, name))
 
 

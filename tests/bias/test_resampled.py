@@ -19,7 +19,7 @@ from ultr.clicks.position_based import PositionBased
 from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 
 def position_based(*, queries: int = 300, noise: float = 1.0, impressions: int = 40, seed: int = 0) -> ClickLog:
@@ -31,7 +31,7 @@ def position_based(*, queries: int = 300, noise: float = 1.0, impressions: int =
         max_label=4,
     )
     model = PositionBased(examination=EXAMINATION[:4])
-    return simulate_log(
+    return simulate(
         judged,
         model,
         scores=random.normal(size=4 * queries),

@@ -16,7 +16,6 @@ from ultr.bias.factorization import _misfit
 from ultr.bias.identifiability import BiasGraph
 from ultr.bias.linear_inputs import standardised
 from ultr.bias.position_weights import click_weights
-from ultr.bias.predictability import _ranks
 from ultr.bias.propensities import click_rate_propensities
 from ultr.bias.rank_test import _p_values, _trusting, document_rank_test, rank_test
 from ultr.bias.relevance_groups import click_groups, merge_small
@@ -330,11 +329,6 @@ def test_no_more_unknowns_are_looked_at_than_are_allowed(
     """Four values: a dimension is asked for while the next one would still be allowed."""
     monkeypatch.setattr(RIGIDITY, "MOST_UNKNOWNS", most)
     assert largest_dimension(np.ones((1, 4), dtype=np.bool_), np.array([10])) == dimension
-
-
-def test_equal_predictions_of_a_list_share_the_mean_of_their_ranks() -> None:
-    values, lists = np.array([1.0, 1.0, 3.0, 2.0, 2.0, 2.0]), np.array([0, 0, 0, 0, 1, 1])
-    assert _ranks(values, lists).tolist() == [0.5, 0.5, 3.0, 2.0, 4.5, 4.5]
 
 
 def test_one_resample_can_be_asked_for() -> None:

@@ -29,7 +29,7 @@ ADVICE = (
 )
 @pytest.mark.parametrize("missing", [True, False])
 def test_what_is_said_of_a_share(share: float, verdict: Verdict, percent: int, missing: bool) -> None:  # noqa: FBT001
-    found = PositionPredictability(Predictability(share, 0.3, 0.954, "queries"), "", missing=missing).section()
+    found = PositionPredictability(Predictability(share, 0.954, "queries"), "", missing=missing).section()
     filled = ", the median where one is missing," if missing else ""
     said = (
         f"A linear function of the features{filled} explains {percent}% of where documents stand on pages it has not "

@@ -426,7 +426,7 @@ def test_a_suggested_dimension_beyond_the_links_is_said(identified: int, said: s
     [(-0.02, GOOD), (0.499, GOOD), (0.5, CAREFUL), (0.899, CAREFUL), (0.9, BAD), (1.0, BAD)],
 )
 def test_features_that_give_the_position_away(share: float, verdict: Verdict) -> None:
-    found = PositionPredictability(Predictability(share, 0.3, 0.954, "queries"), "").section()
+    found = PositionPredictability(Predictability(share, 0.954, "queries"), "").section()
     assert found.verdict is verdict
     assert f"explains {100 * max(share, 0):.0f}% of where documents stand" in found.answer
     assert "knowing each document would explain 95%" in found.answer
@@ -434,7 +434,7 @@ def test_features_that_give_the_position_away(share: float, verdict: Verdict) ->
     assert ("median" in found.answer) is False
     assert (
         "the median where one is missing"
-        in PositionPredictability(Predictability(share, 0.3, 0.95, "queries"), "", missing=True).section().answer
+        in PositionPredictability(Predictability(share, 0.95, "queries"), "", missing=True).section().answer
     )
 
 

@@ -18,7 +18,7 @@ from ultr.diagnosis import diagnose
 from ultr.diagnosis.bias_dimension import BiasDimension
 from ultr.evaluation.assumption import Assumption
 from ultr.reporting.inputs import ReportInputs
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 MODULE = import_module("ultr.evaluation.assumption")
 POWER = "trust bias as it was published would have been found with a chance of"
@@ -151,7 +151,7 @@ def test_the_size_of_a_difference_is_not_believed_where_users_stop_beyond_doubt(
 @pytest.mark.parametrize(("clicks", "stop"), [("cascade", True), ("position-based", False)])
 def test_users_who_stop_are_seen_in_the_log_that_rankers_are_compared_on(clicks: str, stop: bool) -> None:  # noqa: FBT001
     lists = letor_like(train_queries=150, validation_queries=1, test_queries=1).train
-    log = simulate_log(
+    log = simulate(
         lists,
         click_model(clicks),
         scores=lists.features[:, 1].astype(np.float64),

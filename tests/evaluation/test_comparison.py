@@ -22,7 +22,7 @@ from ultr.methods import ClickBaseline, LabelBaseline, Vectorization
 from ultr.metrics import Interval, log_likelihoods
 from ultr.pages import Verdict
 from ultr.relevance import MLP
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 POSITIONS = 6
 THETA = EXAMINATION[:POSITIONS]
@@ -39,7 +39,7 @@ def judged(queries: int = 150) -> JudgedLists:
 
 
 def log_of(lists: JudgedLists, *, noise: float = 0.3, impressions: int = 40, seed: int = 0) -> ClickLog:
-    return simulate_log(
+    return simulate(
         lists,
         PositionBased(examination=THETA),
         scores=lists.features[:, 1].astype(np.float64),
@@ -93,7 +93,7 @@ def test_whether_one_number_for_each_position_is_enough_is_said(
 ) -> None:
     monkeypatch.setattr(import_module("ultr.bias.scalar_test"), "SPLITS", 3)
     lists = judged(75)
-    log = simulate_log(
+    log = simulate(
         lists,
         click_model(clicks),
         scores=lists.features[:, 1].astype(np.float64),

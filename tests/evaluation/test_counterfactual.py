@@ -19,7 +19,7 @@ from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, CounterfactualValue, Evidence, Valuation, counterfactual_value
 from ultr.evaluation.placement import Placement
 from ultr.metrics import bootstrap_ratio
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 THETA = np.array([1.0, 0.5, 0.25])
 UNCLIPPED = 1e-9
@@ -246,7 +246,7 @@ def _simulations(
     for seed in range(count):
         chosen = np.sort(np.random.default_rng(seed).choice(POOL, queries, replace=False))
         part, rows = JUDGED.select(chosen), ragged.rows_of(chosen, JUDGED.offsets)
-        log = simulate_log(
+        log = simulate(
             part, MODEL, scores=LOGGED[rows], impressions=impressions * queries, rankings=2, noise=0.3, seed=seed
         )
         yield Evidence.of(log), NEW[rows], relevance(part.labels, max_label=4, noise=MODEL.noise)

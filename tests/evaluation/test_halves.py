@@ -9,7 +9,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.evaluation import Evidence, compare
 from ultr.evaluation.halves import Halves, ranked_halves
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 MODEL = TrustBias(
     examination=TrustBias().examination[:6],
@@ -19,7 +19,7 @@ MODEL = TrustBias(
 
 
 def trusting(lists: JudgedLists, *, impressions: int, seed: int = 0) -> ClickLog:
-    return simulate_log(
+    return simulate(
         lists,
         MODEL,
         scores=lists.features[:, 1].astype(np.float64),

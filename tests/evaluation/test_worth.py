@@ -16,7 +16,7 @@ from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.evaluation import Candidates, Evidence, Valuation, compare
 from ultr.evaluation.placement import placement_by
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 PROPENSITIES = np.array([1.0, 0.5, 0.25])
 
@@ -97,7 +97,7 @@ def _bought(lists: JudgedLists) -> Doubles:
 def shop() -> ClickLog:
     """Clicks go by the grade, feature 0; who has clicked mostly buys if the third feature is high."""
     lists = judged()
-    return simulate_log(
+    return simulate(
         lists,
         PositionBased(examination=THETA),
         scores=lists.features[:, 1].astype(np.float64),

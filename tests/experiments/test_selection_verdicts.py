@@ -26,7 +26,7 @@ from ultr.experiments.model_selection import (
     _verdicts,
 )
 from ultr.metrics import Interval
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 
 POSITIONS, HIGHEST = 6, 4
 THETA = np.array(EXAMINATION[:POSITIONS])
@@ -89,7 +89,7 @@ def lists() -> JudgedLists:
 def log(lists: JudgedLists) -> ClickLog:
     scores = np.random.default_rng(1).normal(size=len(lists.labels))
     clicks = PositionBased(examination=EXAMINATION[:POSITIONS])
-    return simulate_log(lists, clicks, scores=scores, impressions=40 * lists.queries, rankings=4, noise=0.5)
+    return simulate(lists, clicks, scores=scores, impressions=40 * lists.queries, rankings=4, noise=0.5)
 
 
 def verdicts(rankers: dict[str, Any], values: dict[str, Doubles], log: ClickLog) -> dict[str, list[str]]:

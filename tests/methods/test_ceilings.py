@@ -12,7 +12,7 @@ from ultr.data.click_log import ClickLog
 from ultr.data.judged import JudgedLists
 from ultr.methods import METHODS
 from ultr.relevance.mlp import MLP
-from ultr.simulation import ceiling_scores, simulate_log
+from ultr.simulation import ceiling_scores, simulate
 
 GRADES, POSITIONS = 5, 10
 RATES = ClickMatrix().rates(GRADES - 1)
@@ -29,7 +29,7 @@ def judged_lists() -> JudgedLists:
 
 
 def endless_log(judged: JudgedLists) -> ClickLog:
-    return simulate_log(judged, ClickMatrix(), scores=-np.arange(float(judged.documents)), impressions=10**13)
+    return simulate(judged, ClickMatrix(), scores=-np.arange(float(judged.documents)), impressions=10**13)
 
 
 def order(method: str, **options: Any) -> list[int]:

@@ -31,7 +31,7 @@ from ultr.methods import LightGBMRanker, XGBoostRanker, load
 from ultr.methods.lambdamart import LambdaMART
 from ultr.relevance import MLP, Trees
 from ultr.relevance.trees import BoostedTrees
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.train.checkpoint import Record
 
 LIBRARIES: list[type[LambdaMART]] = [LightGBMRanker, XGBoostRanker]
@@ -65,7 +65,7 @@ def biased(world: Splits) -> ClickLog:
     examination = tuple(1 / position for position in range(1, 11))
     shown = world.train.features[:, world.train.feature_names.index("noise_1")].astype(np.float64)
     model = PositionBased(examination=examination)
-    return simulate_log(world.train, model, scores=shown, impressions=300_000, rankings=4, noise=0.3)
+    return simulate(world.train, model, scores=shown, impressions=300_000, rankings=4, noise=0.3)
 
 
 @pytest.fixture(scope="module")

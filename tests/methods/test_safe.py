@@ -25,7 +25,7 @@ from ultr.methods.safe import SAFE, Gains, _events, allowed, evidence_share, in_
 from ultr.metrics import kendall_tau
 from ultr.relevance import MLP, Trees
 from ultr.scoring import Scorer
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.train.bounded import LOGGED
 from ultr.train.lists import TrainingLists
 
@@ -243,7 +243,7 @@ def test_a_noisy_ranker_of_a_small_log_is_held_back() -> None:
     torch.manual_seed(0)
     world = letor_like(train_queries=150, validation_queries=1, test_queries=1)
     scores = world.train.labels + np.random.default_rng(0).normal(size=world.train.documents)
-    log = simulate_log(world.train, click_model("position-based"), scores=scores, impressions=3_000, seed=1)
+    log = simulate(world.train, click_model("position-based"), scores=scores, impressions=3_000, seed=1)
     kept, held_out = log.split(1 / 3)
     chance = DLA(relevance=MLP(hidden=(8,), steps=1, learning_rate=1e-9)).fit(kept).ranker_
     choice = make_safe(chance, kept, held_out, relevance=NETWORK).choices[SAFE]

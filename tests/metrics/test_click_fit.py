@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 from ultr.arrays import Doubles, Integers
 from ultr.errors import DataError
-from ultr.metrics.click_fit import list_log_likelihood, log_likelihoods
+from ultr.metrics.click_fit import list_log_likelihoods, log_likelihoods
 
 rows = st.lists(
     st.tuples(st.floats(0.001, 0.999), st.integers(0, 6), st.integers(0, 6)),
@@ -84,38 +84,33 @@ def test_counts_that_cannot_be_raise() -> None:
         log_likelihoods(half, np.array([0, 0]), np.array([1, 1]))
 
 
-def test_the_list_log_likelihood_is_the_mean_over_separate_clicks() -> None:
-    probabilities = np.array([0.7, 0.2, 0.1, 0.4, 0.6])
+def test_the_log_likelihood_in_lists_is_the_sum_over_separate_clicks() -> None:
+    shares = np.array([0.7, 0.2, 0.1, 0.4, 0.6])
     clicks = np.array([3, 0, 1, 2, 0])
-    expected = (3 * log(0.7) + log(0.1) + 2 * log(0.4)) / 6
-    assert list_log_likelihood(np.log(probabilities), clicks) == pytest.approx(expected)
+    expected = [3 * log(0.7), 0, log(0.1), 2 * log(0.4), 0]
+    assert list_log_likelihoods(shares, clicks).tolist() == pytest.approx(expected)
 
 
 def test_a_document_that_cannot_be_clicked_counts_only_when_it_is() -> None:
-    impossible = np.array([0.0, -np.inf])
-    assert list_log_likelihood(impossible, np.array([2, 0])) == 0.0
-    assert list_log_likelihood(impossible, np.array([2, 1])) == -np.inf
+    impossible = np.array([1.0, 0.0])
+    assert list_log_likelihoods(impossible, np.array([2, 0])).tolist() == [0, 0]
+    assert list_log_likelihoods(impossible, np.array([2, 1]))[1] < -700
 
 
-def test_log_probabilities_and_clicks_that_cannot_be_raise() -> None:
-    for wrong in [0.5, np.nan]:
-        with pytest.raises(DataError, match="log-probabilities must be numbers of at most 0"):
-            list_log_likelihood(np.array([-1.0, wrong]), np.array([1, 1]))
-    with pytest.raises(DataError, match="at least one click"):
-        list_log_likelihood(np.array([-1.0]), np.array([0]))
+def test_shares_and_clicks_that_cannot_be_raise() -> None:
+    for wrong in [-0.1, 1.5, np.nan]:
+        with pytest.raises(DataError, match=r"must lie in \[0, 1\], got"):
+            list_log_likelihoods(np.array([0.5, wrong]), np.array([1, 1]))
     with pytest.raises(DataError, match="do not fit clicks"):
-        list_log_likelihood(np.array([-1.0]), np.array([1, 1]))
+        list_log_likelihoods(np.array([0.5]), np.array([1, 1]))
+    with pytest.raises(DataError, match="fewer than no clicks"):
+        list_log_likelihoods(np.array([0.5, 0.5]), np.array([-1, 2]))
 
 
-def test_a_log_softmax_may_be_rounded_above_0_by_a_ten_thousandth() -> None:
-    assert list_log_likelihood(np.array([0.99e-4]), np.array([1])) == pytest.approx(0.99e-4)
-    with pytest.raises(DataError, match="log-probabilities must be numbers of at most 0"):
-        list_log_likelihood(np.array([1.01e-4]), np.array([1]))
-
-
-def test_negative_clicks_are_refused_in_lists() -> None:
-    with pytest.raises(DataError, match="no negative counts"):
-        list_log_likelihood(np.array([-1.0, -1.0]), np.array([-1, 2]))
+def test_a_softmax_may_be_rounded_above_1_by_a_ten_thousandth() -> None:
+    assert list_log_likelihoods(np.array([1 + 0.99e-4]), np.array([1])) == pytest.approx(0.99e-4)
+    with pytest.raises(DataError, match=r"must lie in \[0, 1\]"):
+        list_log_likelihoods(np.array([1 + 1.01e-4]), np.array([1]))
 
 
 def test_a_document_may_be_clicked_every_time_or_never() -> None:

@@ -65,7 +65,6 @@ def test_events_are_counted_on_the_rows_of_their_page(engine: Engine) -> None:
     assert counts == {(1, "x"): (2, 0), (1, "y"): (0, 0), (2, "x"): (0, 1), (3, "x"): (0, 0)}
     assert [{name: row[name] for name in SHOWN[0]} for row in sorted(rows, key=SHOWN_ORDER)] == SHOWN
     assert result.signals == ("click", "value")
-    assert result.events == {"click": 3, "value": 2}
     assert result.unmatched == {"click": 1, "value": 1}
     assert result.duplicates == 0
     assert result.ignored == {"hover": 1}
@@ -113,7 +112,6 @@ def test_without_a_page_an_event_belongs_to_the_last_one_before_it(engine: Engin
     counts = {SHOWN_ORDER(row): row["click"] for row in rows}
     # 199 is 99 seconds after the first page, 261 is 61 after the second; no user is not a user.
     assert counts == {(1, "x"): 1, (1, "y"): 1, (2, "x"): 2, (3, "x"): 0}
-    assert result.events == {"click": len(events)}
     assert result.unmatched == {"click": len(events) - 4}
 
 
@@ -142,7 +140,6 @@ def test_an_event_that_fits_several_pages_counts_for_one_of_them(engine: Engine)
     expected = [(1, "x", 0), (1, "y", 38), (2, "x", 1), (2, "y", 0), (3, "x", 0), (3, "x", 0), (4, "x", 1)]
     assert counts == Counter(expected)
     assert result.shared == 1
-    assert result.events == {"click": 40}
     # Where they are more than one in twenty, times are too coarse.
     with pytest.raises(DataError, match=r"2 of the 39 events of .* fit several pages at once, which agree in query"):
         joined(engine, pages, [*events[2:], {"query": "a", "sku": "x", "at": 121, "n": 50}], **options)
@@ -252,7 +249,6 @@ def test_events_come_from_any_place_a_log_comes_from(engine: Engine, tmp_path: P
     for source in sources:
         spec = EventsSpec(table=open_table(engine, source), name="the events", impression=("page",), document="sku")
         result = join(engine, shown, spec)
-        assert result.events == {"click": 1}
         assert result.unmatched == {"click": 0}
 
 
@@ -293,6 +289,5 @@ def test_what_does_not_fit_is_one_sentence(options: Any, message: str, engine: E
 def test_a_signal_that_did_not_occur_is_counted_as_zero(engine: Engine) -> None:
     events = [{"page": 1, "sku": "x", "what": "click"}]
     signals = {"click": ("click",), "sale": ("purchase",)}
-    result, rows = joined(engine, SHOWN, events, impression=("page",), document="sku", action="what", signals=signals)
-    assert result.events == {"click": 1, "sale": 0}
+    _, rows = joined(engine, SHOWN, events, impression=("page",), document="sku", action="what", signals=signals)
     assert {row["sale"] for row in rows} == {0}

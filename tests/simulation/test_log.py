@@ -9,7 +9,7 @@ from ultr.data import ragged
 from ultr.data.judged import JudgedLists
 from ultr.errors import DataError, OptionError
 from ultr.seeding import generator
-from ultr.simulation import ceiling_scores, simulate, simulate_log, simulate_more
+from ultr.simulation import ceiling_scores, simulate, simulate_more
 from ultr.simulation.log import READOUTS
 
 every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
@@ -19,7 +19,7 @@ every_model = pytest.mark.parametrize("name", sorted(CLICK_MODELS))
 def test_no_impression_is_lost_and_the_log_points_at_the_judged_documents(name: str) -> None:
     judged = separable(40)
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, click_model(name), scores=scores, impressions=10_007, rankings=3, noise=0.5)
+    log = simulate(judged, click_model(name), scores=scores, impressions=10_007, rankings=3, noise=0.5)
     assert log.impressions.sum() == 10_007
     assert log.features is judged.features
     assert log.query_ids is judged.query_ids
@@ -34,7 +34,7 @@ def test_click_rates_converge_to_the_exact_probabilities(name: str) -> None:
     judged = separable(30)
     model, impressions = click_model(name), 30 * 10**8
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, model, scores=scores, impressions=impressions)
+    log = simulate(judged, model, scores=scores, impressions=impressions)
     labels = judged.labels[log.documents]
     for number in range(log.lists):
         rows = slice(log.offsets[number], log.offsets[number + 1])
@@ -46,7 +46,7 @@ def test_click_rates_converge_to_the_exact_probabilities(name: str) -> None:
 def test_without_pairs_the_clicks_are_the_counts_of_the_model() -> None:
     judged, model = separable(30), click_model("trust")
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, model, scores=scores, impressions=3_000)
+    log = simulate(judged, model, scores=scores, impressions=3_000)
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
     counts = model.counts(labels, log.impressions, generator(0, "clicks"), max_label=4)
     assert log.clicks.tolist() == counts[labels >= 0].tolist()
@@ -59,7 +59,7 @@ def test_pairs_and_clicks_are_those_of_the_same_sessions(name: str, monkeypatch:
     monkeypatch.setattr("ultr.simulation.log.SESSIONS_AT_ONCE", 1_000)
     judged, model = separable(12), click_model(name)
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, model, scores=scores, impressions=4_321, pairs=True)
+    log = simulate(judged, model, scores=scores, impressions=4_321, pairs=True)
     assert log.impressions.sum() == 4_321
     random, of_session = generator(0, "sessions"), np.repeat(np.arange(log.lists), log.impressions)
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
@@ -78,7 +78,7 @@ def test_pairs_and_clicks_are_those_of_the_same_sessions(name: str, monkeypatch:
 def test_independent_clicks_come_together_as_often_as_chance_has_it() -> None:
     judged, model = separable(10), click_model("trust")
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, model, scores=scores, impressions=10 * 40_000, pairs=True)
+    log = simulate(judged, model, scores=scores, impressions=10 * 40_000, pairs=True)
     labels = ragged.pad(judged.labels[log.documents], log.offsets, width=10, fill=-1)
     chances = model.probabilities(labels, max_label=4)[labels >= 0]
     first, second = ragged.pair_members(log.offsets)
@@ -92,7 +92,7 @@ def test_independent_clicks_come_together_as_often_as_chance_has_it() -> None:
 def test_users_who_leave_with_their_first_click_click_nothing_together() -> None:
     judged = separable(20)
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, click_model("cascade"), scores=scores, impressions=20_000, pairs=True)
+    log = simulate(judged, click_model("cascade"), scores=scores, impressions=20_000, pairs=True)
     assert log.clicks.sum() > 10_000
     assert log.pair_clicks is not None
     assert not log.pair_clicks.any()
@@ -102,7 +102,7 @@ def test_the_seed_decides_the_sessions_and_equal_lists_are_summed() -> None:
     judged = separable(20)
     scores = np.random.default_rng(1).normal(size=judged.documents)
     logs = [
-        simulate_log(judged, ClickMatrix(), scores=scores, impressions=5_000, rankings=3, pairs=True, seed=seed)
+        simulate(judged, ClickMatrix(), scores=scores, impressions=5_000, rankings=3, pairs=True, seed=seed)
         for seed in (3, 3, 4)
     ]
     assert logs[0].fingerprint() == logs[1].fingerprint()
@@ -115,7 +115,7 @@ def test_the_seed_decides_the_sessions_and_equal_lists_are_summed() -> None:
 def test_more_impressions_show_the_same_lists_with_clicks_of_their_own(name: str) -> None:
     judged, model = separable(30), click_model(name)
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(judged, model, scores=scores, impressions=3_000, rankings=2, noise=0.5, pairs=True)
+    log = simulate(judged, model, scores=scores, impressions=3_000, rankings=2, noise=0.5, pairs=True)
     more = simulate_more(log, judged, model, share=10**6)
     assert (more.documents == log.documents).all()
     assert (more.impressions == log.impressions * 10**6).all()
@@ -132,7 +132,7 @@ def test_more_impressions_show_the_same_lists_with_clicks_of_their_own(name: str
 def test_the_lists_are_the_top_of_the_scores() -> None:
     judged = separable(20)
     scores = np.random.default_rng(1).normal(size=judged.documents)
-    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=100)
+    log = simulate(judged, ClickMatrix(), scores=scores, impressions=100)
     for number, query in enumerate(log.queries):
         rows = log.documents[log.offsets[number] : log.offsets[number + 1]]
         candidates = np.arange(judged.offsets[query], judged.offsets[query + 1])
@@ -143,7 +143,7 @@ def test_the_lists_are_the_top_of_the_scores() -> None:
 def test_identical_rankings_are_merged_into_one_row() -> None:
     judged = separable(20)
     scores = np.random.default_rng(1).normal(size=judged.documents)
-    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7)
+    log = simulate(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7)
     assert log.lists == judged.queries
     assert log.impressions.sum() == 1000
 
@@ -151,14 +151,14 @@ def test_identical_rankings_are_merged_into_one_row() -> None:
 def test_noise_shows_more_lists() -> None:
     judged = separable(20)
     scores = np.random.default_rng(1).normal(size=judged.documents)
-    log = simulate_log(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7, noise=1.0)
+    log = simulate(judged, ClickMatrix(), scores=scores, impressions=1000, rankings=7, noise=1.0)
     assert judged.queries < log.lists <= 7 * judged.queries
 
 
 def test_impressions_are_spread_evenly_and_the_seed_decides_who_gets_one_more() -> None:
     judged = separable(30)
     scores = np.zeros(judged.documents)
-    logs = [simulate_log(judged, ClickMatrix(), scores=scores, impressions=100, seed=seed) for seed in (0, 0, 1)]
+    logs = [simulate(judged, ClickMatrix(), scores=scores, impressions=100, seed=seed) for seed in (0, 0, 1)]
     assert sorted(logs[0].impressions) == [3] * 20 + [4] * 10
     assert logs[0].fingerprint() == logs[1].fingerprint()
     assert logs[0].impressions.tolist() != logs[2].impressions.tolist()
@@ -168,21 +168,21 @@ def test_a_list_without_an_impression_is_refused() -> None:
     judged = separable(30)
     scores = np.zeros(judged.documents)
     with pytest.raises(OptionError, match=r"impressions must be at least 60, .* got 59"):
-        simulate_log(judged, ClickMatrix(), scores=scores, impressions=59, rankings=2)
+        simulate(judged, ClickMatrix(), scores=scores, impressions=59, rankings=2)
 
 
 def test_queries_without_documents_are_left_out() -> None:
     judged = JudgedLists.of(features=np.eye(3), labels=[0, 1, 2], offsets=[0, 2, 2, 3])
-    log = simulate_log(judged, ClickMatrix(), scores=np.arange(3.0), impressions=10)
+    log = simulate(judged, ClickMatrix(), scores=np.arange(3.0), impressions=10)
     assert log.queries.tolist() == [0, 2]
     empty = judged.select(np.array([1]))
     with pytest.raises(DataError, match="no query has a document"):
-        simulate_log(empty, ClickMatrix(), scores=np.zeros(0), impressions=10)
+        simulate(empty, ClickMatrix(), scores=np.zeros(0), impressions=10)
 
 
 def test_scores_must_fit_the_judged_documents() -> None:
     with pytest.raises(DataError, match="but 3 scores"):
-        simulate_log(separable(5), ClickMatrix(), scores=np.zeros(3), impressions=100)
+        simulate(separable(5), ClickMatrix(), scores=np.zeros(3), impressions=100)
 
 
 def test_simulate_fits_the_ranker_itself() -> None:
@@ -243,12 +243,12 @@ def test_the_ceiling_of_every_other_model_is_the_ideal_order(name: str, readout:
 
 def test_the_labels_are_the_grades_of_the_log() -> None:
     judged = separable(20)
-    log = simulate_log(judged, ClickMatrix(), scores=np.zeros(judged.documents), impressions=100)
+    log = simulate(judged, ClickMatrix(), scores=np.zeros(judged.documents), impressions=100)
     assert log.grades is not None
     assert log.grades.levels == ("0", "1", "2", "3", "4")
     assert log.grades.values.tolist() == judged.labels.tolist()
     three = JudgedLists.of(features=np.eye(2), labels=[2, 0], offsets=[0, 2])
-    graded = simulate_log(three, ClickMatrix(), scores=np.zeros(2), impressions=10).grades
+    graded = simulate(three, ClickMatrix(), scores=np.zeros(2), impressions=10).grades
     assert graded is not None
     assert [graded.levels[value] for value in graded.values] == ["2", "0"]
 
@@ -256,7 +256,7 @@ def test_the_labels_are_the_grades_of_the_log() -> None:
 def test_signals_follow_clicks_at_the_rate_of_the_grade_wherever_the_click_was() -> None:
     judged, rates = separable(30), np.array([0.02, 0.05, 0.1, 0.2, 0.4])
     scores = np.random.default_rng(0).normal(size=judged.documents)
-    log = simulate_log(
+    log = simulate(
         judged, click_model("trust"), scores=scores, impressions=30 * 10**7, signals={"cart": rates * 2, "buy": rates}
     )
     assert [signal.name for signal in log.signals] == ["cart", "buy"]
@@ -272,8 +272,8 @@ def test_signals_may_have_a_rate_for_each_document_and_change_no_click() -> None
     rates = np.zeros(judged.documents)
     rates[::2] = 1.0
     model = click_model("trust")
-    usual = simulate_log(judged, model, scores=scores, impressions=3_000)
-    log = simulate_log(judged, model, scores=scores, impressions=3_000, signals={"buy": rates.tolist()})
+    usual = simulate(judged, model, scores=scores, impressions=3_000)
+    log = simulate(judged, model, scores=scores, impressions=3_000, signals={"buy": rates.tolist()})
     np.testing.assert_array_equal(log.clicks, usual.clicks)
     np.testing.assert_array_equal(log.signal("buy"), np.where(log.documents % 2 == 0, log.clicks, 0))
 
@@ -290,12 +290,12 @@ def test_signals_may_have_a_rate_for_each_document_and_change_no_click() -> None
 def test_rates_of_signals_that_do_not_fit_are_refused(rates: tuple[float, ...], message: str) -> None:
     judged = separable(5)
     with pytest.raises(OptionError, match=message):
-        simulate_log(
+        simulate(
             judged, click_model("trust"), scores=np.zeros(judged.documents), impressions=100, signals={"buy": rates}
         )
 
 
 def test_more_impressions_of_a_log_have_no_signals() -> None:
     judged, model = separable(20), click_model("trust")
-    log = simulate_log(judged, model, scores=np.zeros(judged.documents), impressions=1_000, signals={"buy": (0.5,) * 5})
+    log = simulate(judged, model, scores=np.zeros(judged.documents), impressions=1_000, signals={"buy": (0.5,) * 5})
     assert simulate_more(log, judged, model, share=0.5).signals == ()

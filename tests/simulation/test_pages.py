@@ -24,7 +24,7 @@ from ultr.simulation import (
     ResultLayout,
     lay_out,
     shown_lists,
-    simulate_log,
+    simulate,
     simulate_more,
 )
 
@@ -42,7 +42,7 @@ def _pages(*causes: Cause, rankings: int = 3) -> Pages:
 
 
 def _log(*causes: Cause, impressions: int = EXPECTED, rankings: int = 20) -> ClickLog:
-    return simulate_log(
+    return simulate(
         JUDGED, PositionBased(), scores=SCORES, impressions=impressions, rankings=rankings, noise=1.0, factors=causes
     )
 
@@ -187,9 +187,9 @@ def test_vectorization_learns_that_phones_are_steeper_which_no_sum_of_two_curves
 
 def test_what_cannot_be_simulated_is_said_in_a_sentence() -> None:
     with pytest.raises(OptionError, match="which the click model cascade has no number for; use trust"):
-        simulate_log(JUDGED, click_model("cascade"), scores=SCORES, impressions=100, factors=[Device()])
+        simulate(JUDGED, click_model("cascade"), scores=SCORES, impressions=100, factors=[Device()])
     with pytest.raises(OptionError, match="pairs are not counted under bias factors"):
-        simulate_log(JUDGED, PositionBased(), scores=SCORES, impressions=100, factors=[Device()], pairs=True)
+        simulate(JUDGED, PositionBased(), scores=SCORES, impressions=100, factors=[Device()], pairs=True)
     with pytest.raises(DataError, match="two bias factors of a click log have the same name"):
         _log(Device(), Device(), impressions=1_000)
     with pytest.raises(DataError, match="more impressions are simulated by the position alone"):

@@ -22,7 +22,7 @@ from ultr.methods.factors import factors_of
 from ultr.methods.vector_objective import VectorObjective
 from ultr.relevance import MLP, Inputs, Preprocessing
 from ultr.seeding import generator
-from ultr.simulation.log import simulate_log
+from ultr.simulation.log import simulate
 from ultr.train.lists import TrainingLists, pad
 
 
@@ -205,7 +205,7 @@ def test_pairs_can_be_those_of_the_sampled_sessions() -> None:
 def test_every_step_on_an_endless_log_draws_new_sessions_of_the_click_model() -> None:
     labels = np.array([[0, 4, 2, 1, 3]])
     judged = JudgedLists.of(features=np.eye(5), labels=labels[0], offsets=[0, 5])
-    log = simulate_log(judged, ClickMatrix(), scores=-np.arange(5.0), impressions=10**15)
+    log = simulate(judged, ClickMatrix(), scores=-np.arange(5.0), impressions=10**15)
     lists = TrainingLists.of_log(log, inputs_of(log.features))
     streams = [partial(generator, 0, step) for step in (1, 2, 1)]
     drawn = [lists.batch(np.zeros(40_000, np.int64), sessions=True, random=each).clicks for each in streams]

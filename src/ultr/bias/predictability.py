@@ -35,8 +35,6 @@ class Predictability:
 
     About 0 or slightly below if it explains nothing. It is a lower bound: a ranker need not be linear.
     """
-    rank_correlation: float
-    """The Spearman correlation of predicted and real position within lists, averaged over impressions; -1 to 1."""
     ceiling: float
     """The share that knowing each document would explain: 1 if every document always stands at one position.
 
@@ -80,8 +78,7 @@ def position_predictability(
     coefficients = _coefficients(grams, moments, squares)
     lost = squares - 2 * np.einsum("fi,fi->f", coefficients, moments)
     lost = lost + np.einsum("fi,fij,fj->f", coefficients, grams, coefficients)
-    correlation = _rank_correlation(log, lists, scaling, fold_of, coefficients)
-    return Predictability(float(1 - lost.sum() / squares.sum()), correlation, ceiling, units)
+    return Predictability(float(1 - lost.sum() / squares.sum()), ceiling, units)
 
 
 def _folds(log: ClickLog, lists: Integers, *, folds: int, seed: int) -> tuple[str, Integers]:
@@ -137,35 +134,6 @@ def _ridge(gram: Doubles, moment: Doubles) -> Doubles:
     penalties = _PENALTIES[:, None] * max(np.trace(gram) / len(gram), 1e-300)
     path: Doubles = (turned / (np.maximum(values, 0) + penalties)) @ vectors.T
     return path
-
-
-def _rank_correlation(
-    log: ClickLog, lists: Integers, scaling: FeatureScaling, fold_of: Integers, coefficients: Doubles
-) -> float:
-    total, weight = 0.0, 0.0
-    for chunk, features, *_ in _rows(log, lists, scaling):
-        offsets = ragged.from_lengths(log.lengths[lists[chunk]])
-        number = ragged.list_numbers(offsets)
-        predicted = np.einsum("ri,ri->r", features, coefficients[fold_of[chunk]][number])
-        ranks = centred(_ranks(predicted, number), offsets)
-        # The documents of a list stand from the top down, so the order within the list is the rank of the position.
-        places = centred(np.arange(len(number), dtype=np.float64), offsets)
-        product, spread = np.bincount(number, ranks * places), np.bincount(number, ranks**2)
-        norm = np.sqrt(spread * np.bincount(number, places**2))
-        correlation = ratio(product, norm)
-        total += float(correlation @ log.impressions[lists[chunk]])
-        weight += float(log.impressions[lists[chunk]].sum())
-    return total / weight
-
-
-def _ranks(values: Doubles, number: Integers) -> Doubles:
-    """Ranks by list number and value; equal values of a list share the mean of their ranks."""
-    order = np.lexsort((values, number))
-    new = (np.diff(values[order], prepend=np.nan) != 0) | (np.diff(number[order], prepend=-1) != 0)
-    ties = np.cumsum(new) - 1
-    ranks = np.empty(len(values))
-    ranks[order] = (np.bincount(ties, np.arange(len(values))) / np.bincount(ties))[ties]
-    return ranks
 
 
 def _ceiling(log: ClickLog, lists: Integers) -> float:

@@ -13,7 +13,7 @@ from ultr.data import ragged
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError
 from ultr.evaluation.unseen_part import UnseenPart, unseen_part
-from ultr.metrics import Interval, bootstrap_ratio, list_log_likelihood, list_log_likelihoods, log_likelihoods
+from ultr.metrics import Interval, bootstrap_ratio, list_log_likelihoods, log_likelihoods
 from ultr.metrics.query_bootstrap import query_numbers
 
 
@@ -57,10 +57,8 @@ def click_fit(ranker: ClickPredictor, log: ClickLog, *, unseen: UnseenPart | Non
     in_lists, clicked = 0.0, 0
     for span, clicks, shares, likelihoods in _predictions(ranker, log):
         surprise -= np.bincount(log.position.values[span.rows], likelihoods, minlength=len(shown))
-        if clicks.any():
-            with np.errstate(divide="ignore"):
-                in_lists += list_log_likelihood(np.log(shares), clicks) * int(clicks.sum())
-            clicked += int(clicks.sum())
+        in_lists += float(list_log_likelihoods(shares, clicks).sum())
+        clicked += int(clicks.sum())
     mean = surprise.sum() / shown.sum()
     by_position = ratio(surprise, shown, otherwise=np.nan)
     return ClickFit(

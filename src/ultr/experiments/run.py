@@ -27,7 +27,7 @@ from ultr.methods.flat_options import estimator
 from ultr.methods.pair_debias import INDEPENDENT
 from ultr.methods.ranker import Ranker
 from ultr.seeding import generator
-from ultr.simulation.log import ceiling_scores, shown_documents, simulate_log
+from ultr.simulation.log import ceiling_scores, shown_documents, simulate
 from ultr.simulation.ranking_svm import RankingSVM
 
 
@@ -136,7 +136,7 @@ class SimulatedData:
     def randomised_propensities(self) -> Doubles:
         """Propensities from a second log whose rankings are random."""
         train = self.splits.train
-        log = simulate_log(
+        log = simulate(
             train,
             self.model,
             scores=generator(self.seed, "randomised rankings").random(train.documents),
@@ -158,7 +158,7 @@ def simulated_data(source: Source, clicks: str, simulation: Simulation, seed: in
     started = time.perf_counter()
     svm = RankingSVM.fit(splits.train, share=simulation.svm_share, seed=seed)
     svm_seconds = time.perf_counter() - started
-    log = simulate_log(
+    log = simulate(
         splits.train,
         model,
         scores=svm.score(splits.train.features),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from ultr.methods.click_weights import stopping_in
 from ultr.methods.combined import CombinedObjective, mean_products
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
-from ultr.methods.ranker import Ranker
 from ultr.methods.shrinkage import NOTHING_KEPT, Shrinkage
 from ultr.methods.vector_objective import VectorObjective
 from ultr.methods.vector_offset import OffsetObjective
@@ -188,20 +186,10 @@ class Auto(Estimator[AutoObjective]):
         model.objective.weights.copy_(torch.tensor(found.weights))
         return history
 
-    def learn(
-        self,
-        data: ClickLog | JudgedLists,
-        validation: JudgedLists | ClickLog | None,
-        *,
-        init_model: Ranker | None,
-        checkpoint: Path | None,
-        progress: bool | Observer,
-    ) -> Ranker[AutoObjective]:
-        """The ranker, with the share of the correction that it keeps among its choices."""
-        ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
-        found = ranker.objective.shrinkage
-        choices = {"agreement": found.agreement, "kept": found.kept, "stopping": ranker.objective.stopping}
-        return replace(ranker, choices=choices)
+    def chosen(self, objective: AutoObjective) -> dict[str, Any]:
+        """How much of the correction is kept, and the share of users who stop."""
+        found = objective.shrinkage
+        return {"agreement": found.agreement, "kept": found.kept, "stopping": objective.stopping}
 
     def _parts(self, lists: TrainingLists) -> dict[str, Mask]:
         """The lists of the fits that do not learn from all, by prefix."""

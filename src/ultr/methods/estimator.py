@@ -253,7 +253,12 @@ class Estimator(Configured, Fitted[ObjectiveT], ABC):
             provenance=provenance,
             history=tuple(history),
             sample=sample_of(data),
+            choices=self.chosen(model.objective),
         )
+
+    def chosen(self, objective: ObjectiveT) -> dict[str, Any]:
+        """What training has chosen by itself, for the record of the ranker."""
+        return {}
 
     def train_model(
         self,

@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from ultr import checks
 from ultr.arrays import Doubles, Floats
-from ultr.losses import click_likelihood_loss
 from ultr.methods.em_rate import em_rate
 from ultr.methods.estimator import Estimator
 from ultr.methods.factors import Factor
@@ -44,10 +43,6 @@ class RegressionObjective(PointwiseObjective):
         """log( theta g(x) ), [lists, width]."""
         theta = self.theta[batch.positions].clamp(min=_SURE)
         return batch.pad(functional.logsigmoid(r.squeeze(-1)) + theta.log())
-
-    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
-        """Minus the log-likelihood of each list's clicks and skips, [lists]."""
-        return click_likelihood_loss(self.click_logits(r, batch), batch.clicks, mask=batch.mask)
 
     def expect(self, r: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The cross-entropy of g(x) against the expected relevance, [lists]; and the sums of the M step.

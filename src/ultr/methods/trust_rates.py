@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from ultr.arrays import Doubles
-from ultr.losses import click_likelihood_loss
 from ultr.train.lists import Batch, TrainingLists
 from ultr.train.objective import PointwiseObjective
 from ultr.train.stage import Stage
@@ -54,10 +53,6 @@ class TrustObjective(PointwiseObjective):
         relevant, other = self.rates(batch)
         g = r.squeeze(-1).sigmoid()
         return batch.pad((g * relevant + (1 - g) * other).log())
-
-    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
-        """Minus the log-likelihood of each list's clicks and skips, [lists]; r is the judge's logit."""
-        return click_likelihood_loss(self.click_logits(r, batch), batch.clicks, mask=batch.mask)
 
     def expect(self, r: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The cross-entropy of the judge's g(x) against the expected relevance, [lists]; and the sums of the M step.

@@ -138,10 +138,7 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
         choose and not trained on.
         """
         if self.dimension != AUTO:
-            ranker = super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
-            if self.stopping != AUTO:
-                return ranker
-            return replace(ranker, choices={"stopping": ranker.objective.click_weights.stopping})
+            return super().learn(data, validation, init_model=init_model, checkpoint=checkpoint, progress=progress)
         if init_model is not None:
             raise WarmStartError("an earlier model has one dimension, and dimension 'auto' tries several; name one")
         assert isinstance(data, ClickLog)
@@ -167,6 +164,10 @@ class Vectorization(Estimator[VectorObjective | OffsetObjective]):
             return replace(ranker, choices=choices)
         chosen_by = (*ranker.provenance.validation, Lineage.of(held_out))
         return replace(ranker, choices=choices, provenance=replace(ranker.provenance, validation=chosen_by))
+
+    def chosen(self, objective: VectorObjective | OffsetObjective) -> dict[str, Any]:
+        """The share of users who stop, where the log says it."""
+        return {"stopping": objective.click_weights.stopping} if self.stopping == AUTO else {}
 
     def title(self) -> str:
         """Class and dimension, for the progress bar."""

@@ -6,7 +6,6 @@ Ties between scores count against the ranker, and a query without a relevant doc
 
 from ultr.metrics.agreement import kendall_tau as kendall_tau
 from ultr.metrics.agreement import same_top as same_top
-from ultr.metrics.click_fit import list_log_likelihood as list_log_likelihood
 from ultr.metrics.click_fit import list_log_likelihoods as list_log_likelihoods
 from ultr.metrics.click_fit import log_likelihoods as log_likelihoods
 from ultr.metrics.exposure import ExposureShift as ExposureShift

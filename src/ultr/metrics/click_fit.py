@@ -21,31 +21,7 @@ Probabilities: TypeAlias = npt.NDArray[np.floating[Any]]
 CLIP = 1e-6
 """The smallest probability of a click or of no click that is believed."""
 _ROUNDING = 1e-4
-"""A log-softmax in float32 may end up this far above 0."""
-
-
-def list_log_likelihood(log_probabilities: Probabilities, clicks: Integers) -> float:
-    """The mean log-probability of a click, for models that share each click out over the shown list.
-
-    sum of c log p / sum of c,   p the softmax over the documents of the list
-
-    Nothing is clipped, since a long list has honest probabilities below any bound: a click on a document
-    with probability 0 gives minus infinity. Documents without clicks do not count.
-
-    >>> round(list_log_likelihood(np.log([0.8, 0.2]), np.array([1, 1])), 4)
-    -0.9163
-    """
-    if log_probabilities.shape != clicks.shape:
-        raise DataError(
-            f"log-probabilities of shape {log_probabilities.shape} do not fit clicks of shape {clicks.shape}"
-        )
-    # NaN is not below the bound either, so this refuses it too.
-    if not (log_probabilities <= _ROUNDING).all():
-        raise DataError("log-probabilities must be numbers of at most 0; take the log-softmax over each list")
-    if (clicks < 0).any() or not clicks.any():
-        raise DataError("the log-likelihood of clicks needs at least one click and no negative counts")
-    clicked = clicks > 0
-    return float(np.average(log_probabilities[clicked].astype(np.float64), weights=clicks[clicked]))
+"""A softmax in float32 may end up this far above 1."""
 
 
 def log_likelihoods(probabilities: Probabilities, clicks: Integers, impressions: Integers) -> Doubles:
@@ -83,4 +59,10 @@ def list_log_likelihoods(shares: Probabilities, clicks: Integers) -> Doubles:
     """
     if shares.shape != clicks.shape:
         raise DataError(f"shares of shape {shares.shape} do not fit clicks of shape {clicks.shape}")
+    # NaN is not within the bounds either, so this refuses it too.
+    outside = ~((shares >= 0) & (shares <= 1 + _ROUNDING))
+    if outside.any():
+        raise DataError(f"the shares of a list's clicks must lie in [0, 1], got {shares[outside][0]}")
+    if (clicks < 0).any():
+        raise DataError("a document cannot have fewer than no clicks")
     return clicks.astype(np.float64) * np.log(np.maximum(shares.astype(np.float64), np.finfo(np.float64).tiny))

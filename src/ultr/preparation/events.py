@@ -74,10 +74,8 @@ class Joined:
 
     table: Any
     signals: tuple[str, ...]
-    events: dict[str, int]
-    """Events of each signal, each counted once."""
     unmatched: dict[str, int]
-    """Those of them that belong to no shown row."""
+    """Events of each signal, each counted once, that belong to no shown row."""
     duplicates: int
     """Further copies of events."""
     shared: int
@@ -120,7 +118,7 @@ def join(engine: Engine, shown: Any, spec: EventsSpec) -> Joined:
             "name the page"
         )
     table = _with_counts(shown, keys, counts, signals, spec.pages)
-    return Joined(table, tuple(signals), totals, unmatched, duplicates, shared, ignored)
+    return Joined(table, tuple(signals), unmatched, duplicates, shared, ignored)
 
 
 def in_words(actions: Mapping[str, int], *, most: int = 20) -> str:

@@ -9,7 +9,6 @@ from ultr.simulation.causes import Pixels as Pixels
 from ultr.simulation.causes import ResultLayout as ResultLayout
 from ultr.simulation.log import ceiling_scores as ceiling_scores
 from ultr.simulation.log import simulate as simulate
-from ultr.simulation.log import simulate_log as simulate_log
 from ultr.simulation.log import simulate_more as simulate_more
 from ultr.simulation.pages import Pages as Pages
 from ultr.simulation.pages import lay_out as lay_out

@@ -40,6 +40,7 @@ def simulate(
     model: ClickModel,
     *,
     impressions: int,
+    scores: Doubles | None = None,
     svm_share: float = 0.01,
     rankings: int = 1,
     noise: float = 0.0,
@@ -48,48 +49,18 @@ def simulate(
     signals: Mapping[str, Sequence[float] | Doubles] | None = None,
     seed: int = 0,
 ) -> ClickLog:
-    """The log of users who click by `model` on lists of a Ranking SVM fitted on a share of the queries.
+    """The collapsed log of `impressions` sessions of users who click by `model`.
 
-    The other arguments are those of `simulate_log`.
+    They see lists in the order of `scores`, by default those of a Ranking SVM fitted on a share of the queries. Each
+    query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have the same
+    number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked together.
+    Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others than without.
+    `factors` are causes of bias beside the position, such as `Device()`. `signals` follow clicks, wherever these were:
+    by the name of each the probability that a click has it, one for each grade from 0 or one for each judged document.
+    The labels are the grades of the log, to examine it by; no method trains on them.
     """
-    svm = RankingSVM.fit(judged, share=svm_share, seed=seed)
-    scores = svm.score(judged.features)
-    return simulate_log(
-        judged,
-        model,
-        scores=scores,
-        impressions=impressions,
-        rankings=rankings,
-        noise=noise,
-        pairs=pairs,
-        factors=factors,
-        signals=signals,
-        seed=seed,
-    )
-
-
-def simulate_log(
-    judged: JudgedLists,
-    model: ClickModel,
-    *,
-    scores: Doubles,
-    impressions: int,
-    rankings: int = 1,
-    noise: float = 0.0,
-    pairs: bool = False,
-    factors: Sequence[Cause] = (),
-    signals: Mapping[str, Sequence[float] | Doubles] | None = None,
-    seed: int = 0,
-) -> ClickLog:
-    """The collapsed log of `impressions` sessions on the lists that `scores` put in order.
-
-    Each query has `rankings` lists, which differ if there is `noise` (see `shown_lists`), and all lists have
-    the same number of impressions, give or take one. With `pairs`, it is also counted which documents were clicked
-    together. Then sessions are drawn one by one, so the time grows with the impressions, and the clicks are others
-    than without. `factors` are causes of bias beside the position, such as `Device()`. `signals` follow clicks,
-    wherever these were: by the name of each the probability that a click has it, one for each grade from 0 or one for
-    each judged document. The labels are the grades of the log, to examine it by; no method trains on them.
-    """
+    if scores is None:
+        scores = RankingSVM.fit(judged, share=svm_share, seed=seed).score(judged.features)
     if len(scores) != judged.documents:
         raise DataError(f"{judged.documents} judged documents, but {len(scores)} scores")
     shown = shown_lists(scores, judged.offsets, positions=model.positions, rankings=rankings, noise=noise, seed=seed)

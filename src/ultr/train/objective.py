@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from ultr.losses import softmax_cross_entropy
+from ultr.losses import click_likelihood_loss, softmax_cross_entropy
 from ultr.train.lists import Batch, pad
 from ultr.train.stage import RELEVANCE
 
@@ -124,3 +124,7 @@ class PointwiseObjective(ScalarObjective):
     def click_probabilities(self, r: Tensor, batch: Batch, *, clicks_per_impression: float) -> Tensor:
         """exp(click logit), [lists, width]; 0 where there is no document."""
         return self.click_logits(r, batch).double().exp().clamp(max=1.0).masked_fill(~batch.mask, 0.0)
+
+    def click_loss(self, r: Tensor, batch: Batch) -> Tensor:
+        """Minus the log-likelihood of each list's clicks and skips, [lists]."""
+        return click_likelihood_loss(self.click_logits(r, batch), batch.clicks, mask=batch.mask)
