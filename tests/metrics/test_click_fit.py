@@ -108,7 +108,7 @@ def test_shares_and_clicks_that_cannot_be_raise() -> None:
 
 
 def test_a_softmax_may_be_rounded_above_1_by_a_ten_thousandth() -> None:
-    assert list_log_likelihoods(np.array([1 + 0.99e-4]), np.array([1])) == pytest.approx(0.99e-4)
+    assert list_log_likelihoods(np.array([1 + 0.99e-4]), np.array([1])) == pytest.approx(np.log1p(0.99e-4))
     with pytest.raises(DataError, match=r"must lie in \[0, 1\]"):
         list_log_likelihoods(np.array([1 + 1.01e-4]), np.array([1]))
 
