@@ -23,6 +23,7 @@ from ultr.evaluation import compare, placement
 from ultr.metrics import intervals
 
 # All that takes a fixed amount of memory, whatever the log, takes little.
+sys.modules["ultr.evaluation.trial"].AT_ONCE = 2**6
 gathering.LARGE = placement._VALUES = identities._VALUES = predictability._CHUNK = intervals._CHUNK = 2**16
 ragged.SPAN = row_blocks.BLOCK = row_blocks._BINS = position_based_fit._DENSE = 2**13
 sys.modules["ultr.bias.scalar_test"].MOST_ROWS = sys.modules["ultr.evaluation.halves"].MOST_SHOWN = 2**13

@@ -7,9 +7,10 @@ import pytest
 from tests.evaluation.test_comparison import GRADES, GUESSES, THETA, UNTESTED, judged, log_of
 
 from ultr.bias import ResampledPropensities
+from ultr.data.click_log import ClickLog
 from ultr.errors import OptionError
 from ultr.evaluation import Evidence, Valuation, compare
-from ultr.evaluation.placement import Placement
+from ultr.evaluation.placement import Placement, placement_of
 from ultr.evaluation.trial import Certainty, Trial, Valued
 from ultr.metrics import Interval
 
@@ -68,3 +69,28 @@ def test_a_reason_says_what_would_narrow_an_interval() -> None:
         answer = Trial(log, Valuation(known.estimate), unsure).answer(rankings, "B", "A")
         assert answer.verdict == "cannot tell"
         assert f"which holds 0; most of its width is {narrows}" in answer.reason
+
+
+@pytest.mark.parametrize("many", [1024, 7])
+@pytest.mark.parametrize(("weighting", "floored"), [("ips", False), ("ips", True), ("self-normalised", False)])
+def test_each_draw_is_the_value_of_its_queries_by_its_own_propensities(
+    small_log: ClickLog, weighting: str, *, floored: bool, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries have impressions of their own number, so that a ratio of sums is no mean of ratios."""
+    monkeypatch.setattr("ultr.evaluation.trial.AT_ONCE", many)
+    random = np.random.default_rng(0)
+    log = replace(small_log, impressions=small_log.impressions * (1 + small_log.queries % 3))
+    evidence = Evidence.of(log)
+    first, second = (placement_of(random.normal(size=len(evidence.documents)), evidence) for _ in range(2))
+    groups = np.arange(len(log.query_ids)) % 5
+    counts = random.multinomial(5, np.full(5, 0.2), size=4)
+    drawn = [
+        Valuation(np.sort(random.random(10))[::-1] + 0.1, weighting, floor=0.1 * random.random(10) if floored else None)
+        for _ in counts
+    ]
+    trial = Trial(log, drawn[0])
+    found = trial._draws(drawn, counts, groups, [(first, evidence)], [(second, evidence)])
+    for times, valuation, draw in zip(counts, drawn, found, strict=True):
+        ours, theirs = (valuation.of(placement, evidence) for placement in (first, second))
+        weights = times[groups[evidence.query_numbers]]
+        assert draw == pytest.approx(weights @ (ours.totals - theirs.totals) / (weights @ ours.bases))

@@ -200,12 +200,17 @@ class Valuation:
 
     def relevance_of(self, part: EvidencePart) -> tuple[Doubles, Doubles, Doubles]:
         """rho_d, max(rho_d, tau a_d) and N gamma_d of each candidate of a part, or N gamma_d v_d by a value."""
-        theta = np.asarray(self.propensities, dtype=np.float64)
+        return self.relevance_by(part, np.asarray(self.propensities, dtype=np.float64), self.floor)
+
+    def relevance_by(
+        self, part: EvidencePart, theta: Doubles, floor: Doubles | None
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        """The same by other propensities and floors, [positions] or [draws, positions], one row for each draw."""
         examined = part.mean(theta)
-        divisor = np.maximum(examined, self.smallest * theta.max() * part.shares)
+        divisor = np.maximum(examined, self.smallest * theta.max(axis=-1, keepdims=True) * part.shares)
         found = part.clicks / divisor
-        if self.floor is not None:
-            found = found - part.impressions * part.mean(self.floor) / divisor
+        if floor is not None:
+            found = found - part.impressions * part.mean(floor) / divisor
         if self.relevance is not None:
             found = found + part.impressions * self.relevance[part.documents] * (1 - examined / divisor)
         return examined, divisor, part.valued(found, divisor)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ultr.arrays import Doubles, Floats, Integers
+from ultr.arrays import Doubles, Floats, Integers, ratio
 from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.click_log import ClickLog
@@ -17,6 +17,9 @@ from ultr.data.log_checks import trusted
 from ultr.data.ragged import Span
 from ultr.errors import DataError
 from ultr.evaluation.worth import Worth
+
+DENSE = 8
+"""Numbers by position and candidate that are held at once, for each value of a log that is read at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +97,8 @@ class EvidencePart:
         """
         if self.worth is None:
             return found
-        clicked = self.clicks > 0
-        ratio = np.divide(self.worth.totals, self.clicks, out=np.full_like(found, self.worth.per_click), where=clicked)
-        return found * ratio + np.where(clicked, 0.0, self.worth.totals / divisor)
+        per_click = ratio(self.worth.totals, self.clicks, otherwise=self.worth.per_click)
+        return found * per_click + np.where(self.clicks > 0, 0.0, self.worth.totals / divisor)
 
     def total(self, values: Doubles) -> Doubles:
         """The sum over the candidates of each query, [queries of the part]."""
@@ -104,9 +106,15 @@ class EvidencePart:
         return np.bincount(self.of_query, values, minlength=count).astype(np.float64, copy=False)
 
     def mean(self, by_position: Doubles) -> Doubles:
-        """[candidates], a value of each position, 0 where not shown, averaged over the impressions of the query."""
-        sums = np.bincount(self.shown, self.times * by_position[self.positions], minlength=len(self.candidates))
-        return sums / self.impressions
+        """A value of each position, 0 where not shown, averaged over the impressions of the query.
+
+        [candidates] from [positions], or [draws, candidates] from [draws, positions].
+        """
+        return weighted(by_position, self._shares)
+
+    @cached_property
+    def _shares(self) -> Doubles:
+        return shares_by_position(self.shown, self.positions, self.times, self.impressions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +182,15 @@ class Evidence:
         """The number of positions that the log knows."""
         return self.cells.count
 
-    def parts(self, *, clicked: bool = False) -> Iterator[EvidencePart]:
-        """The candidates of some queries after those of others; with `clicked`, only those with a click or a value."""
+    def parts(self, *, clicked: bool = False, most: int | None = None) -> Iterator[EvidencePart]:
+        """The candidates of some queries after those of others; with `clicked`, only those with a click or a value.
+
+        At most `most` candidates are in a part of several queries, and fewer where there are many positions, each of
+        which has a number for each candidate.
+        """
         cells = self.cells
-        for span in ragged.spans(self.offsets):
+        dense = max(DENSE * ragged.SPAN // max(self.positions, 1), 1)
+        for span in ragged.spans(self.offsets, most=min(most or dense, dense)):
             first, last = np.searchsorted(cells.documents, (span.rows.start, span.rows.stop))
             shown, count = cells.documents[first:last] - span.rows.start, span.rows.stop - span.rows.start
             clicks = np.bincount(shown, cells.clicks[first:last], minlength=count).astype(np.float64, copy=False)
@@ -234,6 +247,28 @@ class Evidence:
         for span in ragged.spans(self.offsets):
             keys[span.rows] = span.spread(self.query_numbers) * len(self.features) + self.documents[span.rows]
         return keys
+
+
+def shares_by_position(candidates: Integers, positions: Integers, times: Doubles, impressions: Doubles) -> Doubles:
+    """[positions, candidates], in which share of the impressions of its query a candidate stands at a position.
+
+    Cells say how often each of some candidates stands at a position.
+    """
+    count = int(positions.max(initial=-1)) + 1
+    sums = np.bincount(
+        positions.astype(np.int64) * len(impressions) + candidates, times, minlength=count * len(impressions)
+    )
+    return sums.reshape(count, len(impressions)) / impressions
+
+
+def weighted(by_position: Doubles, shares: Doubles) -> Doubles:
+    """The sum over positions of a weight of each, [..., positions], times its share, [positions, candidates].
+
+    Weights beyond the last position of the shares count nothing, nor do shares beyond the last weight.
+    """
+    known = min(by_position.shape[-1], len(shares))
+    sums: Doubles = by_position[..., :known] @ shares[:known]
+    return sums
 
 
 def _check(candidates: Candidates, log: ClickLog) -> None:

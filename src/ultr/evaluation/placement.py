@@ -12,7 +12,7 @@ from ultr.data import ragged
 from ultr.data.cells import Cells
 from ultr.data.gathering import collect, new_array, take
 from ultr.errors import DataError
-from ultr.evaluation.evidence import Evidence, EvidencePart
+from ultr.evaluation.evidence import Evidence, EvidencePart, shares_by_position, weighted
 from ultr.evaluation.judged import RankerLike
 
 _VALUES = 2**22
@@ -102,21 +102,17 @@ class Placement:
     def weights(self, part: EvidencePart) -> Callable[[Doubles], Doubles]:
         """A function that takes the weight of each rank and gives each candidate its mean weight.
 
-        The mean is over the impressions of the query: a candidate weighs nothing on pages without it.
+        The mean is over the impressions of the query: a candidate weighs nothing on pages without it. [candidates]
+        from [ranks], or [draws, candidates] from [draws, ranks]; ranks beyond the last weigh nothing.
         """
         wanted = part.candidates
         ends = np.searchsorted(self.candidates, (wanted[0], wanted[-1] + 1)) if len(wanted) else (0, 0)
         some = slice(*ends)
         number = np.searchsorted(wanted, self.candidates[some])
         known = wanted[number] == self.candidates[some] if len(wanted) else np.zeros(0, dtype=np.bool_)
-        number, positions, times = number[known], self.positions[some][known], self.times[some][known]
-        last = int(positions.max(initial=0))
-
-        def mean(by_rank: Doubles) -> Doubles:
-            sums = np.bincount(number, times * np.pad(by_rank, (0, last))[positions], minlength=len(wanted))
-            return sums / part.impressions
-
-        return mean
+        positions, times = self.positions[some][known], self.times[some][known]
+        shares = shares_by_position(number[known], positions, times, part.impressions)
+        return lambda by_rank: weighted(by_rank, shares)
 
 
 def placement_of(scores: Floats | Doubles, evidence: Evidence) -> Placement:

@@ -24,6 +24,8 @@ FEWEST_EFFECTIVE_CLICKS = 100
 MOST_UNSUPPORTED = 0.1
 """The most of a ranker's rank weight that may lie on documents the log never showed."""
 MOST_CLIPPED = 0.1
+AT_ONCE = 2**10
+"""Candidates that are valued at once by the propensities of all draws."""
 BEYOND_CHANCE, BEYOND_DOUBT = 1.96, 3.3
 """Standard errors that a difference must differ by between the propensities of two halves of the documents.
 
@@ -182,21 +184,24 @@ class Trial:
         self, drawn: Sequence[Valuation], counts: Integers, groups: Integers, first: Valued, second: Valued
     ) -> Doubles:
         """The difference in each draw of queries by the valuation of that draw."""
+        theta = np.stack([np.asarray(each.propensities, dtype=np.float64) for each in drawn])
+        by_rank = np.stack([each.rank_weights() for each in drawn])
+        floors = [each.floor for each in drawn if each.floor is not None]
+        floor = np.stack(floors) if floors else None
         # Candidates without a click are worth nothing, unless a model or a floor says what they are worth.
-        clicked = self.valuation.relevance is None and all(each.floor is None for each in drawn)
+        clicked = self.valuation.relevance is None and floor is None
         above, below = np.zeros(len(drawn)), np.zeros(len(drawn))
         for (placement, evidence), (other, _) in zip(first, second, strict=True):
-            for part in evidence.parts(clicked=clicked):
-                group = groups[evidence.query_numbers[part.queries]]
-                ours, theirs = placement.weights(part), other.weights(part)
-                for draw, by_draw in enumerate(drawn):
-                    by_rank, (_, _, found) = by_draw.rank_weights(), by_draw.relevance_of(part)
-                    lead = ours(by_rank) - theirs(by_rank)
-                    times = counts[draw][group]
-                    above[draw] += times @ part.total(lead * found)
-                    below[draw] += times @ (
-                        part.total(found * part.shares) if by_draw.normalised else evidence.impressions[part.queries]
-                    )
+            for part in evidence.parts(clicked=clicked, most=AT_ONCE):
+                times = counts[:, groups[evidence.query_numbers[part.queries]]].astype(np.float64)
+                by_candidate = times[:, part.of_query]
+                lead = placement.weights(part)(by_rank) - other.weights(part)(by_rank)
+                _, _, found = self.valuation.relevance_by(part, theta, floor)
+                above += np.einsum("dc,dc,dc->d", by_candidate, lead, found)
+                if self.valuation.normalised:
+                    below += np.einsum("dc,dc,c->d", by_candidate, found, part.shares)
+                else:
+                    below += times @ evidence.impressions[part.queries]
         return ratio(above, below, otherwise=np.nan)
 
     def _percentiles(self, valuation: Valuation, draws: Doubles, first: Valued, second: Valued) -> Interval:
