@@ -49,7 +49,7 @@ def test_a_safe_model_says_what_it_may_change_and_holds_out_more(models: tuple[P
 
 def test_a_comparison_states_how_exposure_shifts(models: tuple[Path, Path], log: Path) -> None:
     told = ultr("compare", *models, "--log", log).stdout
-    assert f"Exposure (1 / rank) by {models[0]} against the lists as shown: up to " in told
+    assert f"With {models[0]} against the lists as shown, half of the results get at most " in told
     shifts = json.loads(ultr("compare", *models, "--log", log, "--json").stdout)["exposure_shift"]
     assert list(shifts) == [str(model) for model in models]
     assert all(shift["growth"] >= 1 and shift["fall"] >= 1 and shift["median"] >= 1 for shift in shifts.values())

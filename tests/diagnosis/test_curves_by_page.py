@@ -47,7 +47,7 @@ def test_users_who_look_alike_are_not_told_apart() -> None:
 def test_a_device_on_which_no_document_moved_cannot_be_told() -> None:
     section = found(phone_swaps=False).section()
     assert section.verdict is Verdict.UNKNOWN
-    assert section.answer == "For device phone it cannot be told: too few documents moved there."
+    assert section.answer == "For device phone it cannot be told: swaps link too few positions there."
     assert list(section.numbers["factors"]["device"]["ratios"]) == []
 
 

@@ -214,8 +214,8 @@ def test_findings_come_in_the_order_of_the_questions_and_curves_by_page_before_t
     assert by_page == [*NAMES[:-1], "position bias by page", "gain"]
 
 
-@pytest.mark.parametrize(("rejected", "scalar"), [(False, True), (None, True), (True, False)])
-def test_findings_are_told_of_each_other(rejected: bool | None, scalar: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(("rejected", "scalar"), [(False, True), (None, None), (True, False)])
+def test_findings_are_told_of_each_other(rejected: bool | None, scalar: bool | None) -> None:  # noqa: FBT001
     """The dimension of the links and the factors whose curves differ go to the answer on one number for each position.
 
     That one number is not enough goes to the answer on the strength of position bias.

@@ -217,16 +217,16 @@ def test_the_value_without_a_curve_is_the_one_that_cannot_be_told_though_it_is_t
     verdict, said = found.judged()
     assert verdict is Verdict.CAREFUL
     assert said[0].startswith("with device watch, users see fewer positions than with phone, 1.5 against 1.7 down to")
-    assert said[1:] == ["for device desk it cannot be told: too few documents moved there"]
+    assert said[1:] == ["for device desk it cannot be told: swaps link too few positions there"]
     alone = curves(level("desk", NONE), level("phone", (1, 0.5, 0.2)))
     assert alone.judged() == (
         Verdict.UNKNOWN,
-        ["for device desk it cannot be told: too few documents moved there"],
+        ["for device desk it cannot be told: swaps link too few positions there"],
     )
     neither = curves(level("desk", NONE), level("phone", NONE))
     assert neither.judged() == (
         Verdict.UNKNOWN,
-        ["for device desk and phone it cannot be told: too few documents moved there"],
+        ["for device desk and phone it cannot be told: swaps link too few positions there"],
     )
 
 
@@ -248,7 +248,7 @@ def test_the_value_without_a_curve_is_the_one_that_cannot_be_told_though_it_is_t
             Verdict.UNKNOWN,
             [
                 "with device phone, users see as many positions as with desk, up to chance",
-                "for device watch it cannot be told: too few documents moved there",
+                "for device watch it cannot be told: swaps link too few positions there",
             ],
         ),
         (
@@ -258,7 +258,7 @@ def test_the_value_without_a_curve_is_the_one_that_cannot_be_told_though_it_is_t
                 "with device phone, users see more positions than with desk, 1.8 against 1.5 down to position 2 for "
                 "each time that they see the first (ratio 1.200, 95 % interval 1.200-1.200)",
                 "with device tv, users see as many positions as with desk, up to chance",
-                "for device watch it cannot be told: too few documents moved there",
+                "for device watch it cannot be told: swaps link too few positions there",
             ],
         ),
         (

@@ -239,6 +239,15 @@ def test_where_one_number_is_not_enough_a_curve_is_not_how_often_a_position_is_s
     assert (section.verdict, section.answer, section.advice) == (verdict, answer, advice)
 
 
+def test_what_is_not_known_to_be_how_often_a_position_is_seen_is_not_called_so() -> None:
+    agreeing = bias(*(curve(name, [1, 0.5, 0.2]) for name in CURVE_ESTIMATORS))
+    seen, unknown = agreeing.section(scalar=True), agreeing.section(scalar=None)
+    assert "position 3 is seen 0.20 times as often as position 1 (95 %" in seen.answer
+    assert "position 3 is clicked 0.20 times as often as position 1 with the same documents (95 %" in unknown.answer
+    assert MIXED not in unknown.answer
+    assert (seen.verdict, seen.advice) == (unknown.verdict, unknown.advice) == (Verdict.GOOD, "")
+
+
 def test_the_first_of_the_curves_that_tell_is_quoted() -> None:
     names = ["all-pairs", "adjacent-chain", "pivot", "em"]
     for number, name in enumerate(names):

@@ -115,6 +115,15 @@ def test_the_assumption_in_whole_sentences(dimension: int, power: float, adjuste
     assert Assumption.of_test(found_by(dimension, power, 0.0347)).beside(adjusted=adjusted) == sentence
 
 
+@pytest.mark.parametrize("power", [0.9, 0.5])
+def test_answers_that_find_other_bias_are_not_contradicted_by_the_test(power: float) -> None:
+    found = Assumption.of_test(found_by(1, power, 0.0347))
+    assert found.beside(adjusted=False, differing=True) == (
+        f"{found.sentence} Documents ranked high and low show different bias all the same, and the answers by value "
+        "allow for it where it shows."
+    )
+
+
 @pytest.mark.parametrize(("dimension", "power"), [(2, 0.9), (1, 0.9), (1, 0.5)])
 def test_a_comparison_says_of_the_test_what_the_doctor_says(dimension: int, power: float) -> None:
     test = found_by(dimension, power, 0.0347)

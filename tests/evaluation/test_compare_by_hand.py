@@ -14,7 +14,16 @@ from ultr.arrays import Doubles, Floats, Integers
 from ultr.data.click_log import ClickLog
 from ultr.data.provenance import Provenance
 from ultr.errors import DataError, OptionError
-from ultr.evaluation import Assumption, Candidates, Comparison, CounterfactualValue, Evidence, UnseenPart, compare
+from ultr.evaluation import (
+    Assumption,
+    Candidates,
+    Comparison,
+    CounterfactualValue,
+    Evidence,
+    UnseenPart,
+    compare,
+    evaluate,
+)
 from ultr.evaluation.comparison import QUESTIONS, _likelihood_answers, ranked
 from ultr.evaluation.placement import placement_of
 from ultr.evaluation.raw_clicks import beside_raw_clicks
@@ -405,15 +414,19 @@ def test_the_section_of_a_comparison_word_for_word() -> None:
 
 
 def test_one_ranker_needs_no_warning_about_many_and_two_do() -> None:
-    alone, both = ranked([built()]), ranked([built("a", value=NO), built("b")])
+    alone, both = ranked([built()]), ranked([built("a", value=NO), built("b", value=replace(YES, winner="b"))])
     few = "Warning: {0} is young.\n\nNote: {0} is small.\n\nNot tested."
     assert alone.advice == few.format("new")
     assert both.advice == few.format("a") + (
         "\n\nEach interval holds for itself: with 2 rankers, one may be beyond chance by chance, and the best looks "
         "better than it is."
     )
-    assert (alone.title, alone.answer) == ("Which ranks better than old?", "Compared on what new has not seen.")
-    assert both.answer == "Compared on what a has not seen."
+    said = "New ranks better than old.\n\nCompared on what new has not seen."
+    assert (alone.title, alone.answer) == ("Which ranks better than old?", said)
+    better, worse = "B ranks better than old", "a ranks worse than old"
+    assert (
+        both.answer == f"{better}; {worse}; they were not compared with each other.\n\nCompared on what a has not seen."
+    )
     (table,) = both.tables
     assert table.title == "against old, 95 % intervals"
     assert [row["ranker"] for row in table.rows] == ["b", "a"]
@@ -441,3 +454,21 @@ def test_other_features_than_the_log_has_are_refused() -> None:
     same = By()
     same.feature_names = ["bm25"]  # type: ignore[attr-defined]
     assert compare(UP, same, renamed, propensities=THETA, assumption=UNTESTED).values
+
+
+def test_frames_are_sent_to_what_makes_logs_and_judged_lists_of_them() -> None:
+    frame: Any = {"query": ["a"]}
+    with pytest.raises(OptionError, match=r"by a ClickLog, got dict; make one with ultr\.read_log"):
+        compare(By(), By(-1.0), frame)
+    with pytest.raises(
+        OptionError, match=r"on JudgedLists, got dict; make them with JudgedLists\.of, ultr\.read_table"
+    ):
+        evaluate(By(), frame)
+
+
+def test_if_nobody_is_told_to_be_better_or_worse_it_is_said_first() -> None:
+    unknown = Answer(CANNOT_TELL, "the log does not tell")
+    found = ranked([built("a", value=unknown), built("b", value=unknown)])
+    assert found.answer.startswith(
+        "None is told to rank better or worse than old; they were not compared with each other."
+    )

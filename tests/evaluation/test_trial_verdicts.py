@@ -218,6 +218,8 @@ def test_an_interval_moves_by_what_halves_differ_beyond_chance(errors: float, mo
     assert answer.difference.high == pytest.approx(plain + share * (max(by_high, by_low, plain) - plain))
     assert (", wider because documents ranked high and low show different bias" in answer.reason) is moved
     assert answer.winner == "turned"
+    assert answer.sized is not moved, "the estimate has the bias that differs, only its interval allows for it"
+    assert answer.reason.endswith("; go by its sign, not by its size") is moved
 
 
 def test_a_winner_by_one_number_that_the_halves_take_back_is_said() -> None:
@@ -449,6 +451,7 @@ def test_of_two_intervals_the_narrower_one_is_taken(spread: float, lines: bool) 
     assert bool(width < np.ptp(gains)) is lines
     assert (" with trust bias taken off" in answer.reason) is lines
     assert (", wider because documents ranked high and low show different bias" in answer.reason) is not lines
+    assert answer.sized is lines
 
 
 def test_discounted_relevance_comes_in_the_unit_of_the_valuation() -> None:

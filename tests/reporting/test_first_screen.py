@@ -21,6 +21,10 @@ RESTS = (
     "It rests on 1,234 clicks of the whole log, as good as 567 clicks of equal weight: each counts by how seldom its "
     "place is looked at. No user has seen the new order yet."
 )
+UNSIZED = (
+    "Groups of documents lose clicks by position in different ways, as where users trust high places, so that "
+    "differences look larger than they are; with more pages, the log may say by how much."
+)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +41,8 @@ RESTS = (
             Interval(-0.02, -0.04, -0.012),
             AS_SHOWN,
             True,
-            "Expected: 3% to 10% fewer clicks with new than with the order that users see today. The best estimate is "
-            f"-5%; 19 such ranges in 20 hold the truth. {RESTS} One number for each position is not enough to "
-            "describe these users: trust the direction more than the size.",
+            "Expected: fewer clicks with new than with the order that users see today; by how much, this log cannot "
+            f"tell. {UNSIZED} {RESTS} One number for each position is not enough to describe these users.",
         ),
         (
             LEAD,
@@ -64,7 +67,38 @@ def test_how_many_more_clicks_and_how_sure(
     said: str,
 ) -> None:
     part = decision(_inputs(difference, winner, rejected=rejected)).parts[1]
-    assert (part.title, part.answer, part.advice) == ("How many more clicks, and how sure is that?", said, "Note: one.")
+    asked = "Are there more clicks" if UNSIZED in said else "How many more clicks"
+    assert (part.title, part.answer, part.advice) == (f"{asked}, and how sure is that?", said, "Note: one.")
+
+
+@pytest.mark.parametrize(
+    ("rejected", "adjusted", "sized", "told"),
+    [
+        (False, False, True, True),
+        (False, True, True, True),
+        (False, True, False, False),
+        (True, True, True, True),
+        (True, True, False, False),
+        (True, False, True, False),
+        (None, False, True, True),
+    ],
+)
+def test_no_size_is_promised_where_bias_that_differs_is_in_the_estimate(
+    *, rejected: bool | None, adjusted: bool, sized: bool, told: bool
+) -> None:
+    """Known by the answer itself, or by the test where the answer does not allow for it."""
+    inputs = _inputs(LEAD, "new", rejected=rejected)
+    answer = inputs.against_shown.value_against_shown
+    inputs.against_shown.value_against_shown = replace(answer, adjusted=adjusted, sized=sized)
+    gain = ExpectedGain.of(inputs)
+    assert gain is not None
+    assert (gain.percent is not None) is told
+    assert gain.sentence("new") == (
+        "Expected: 3% to 10% more clicks with new than with the order that users see today."
+        if told
+        else "Expected: more clicks with new than with the order that users see today; by how much, this log cannot "
+        "tell."
+    )
 
 
 def test_an_estimate_that_allows_for_trust_is_not_called_rough() -> None:

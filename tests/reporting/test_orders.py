@@ -31,7 +31,7 @@ def test_the_queries_with_the_largest_moves_are_shown_with_reasons() -> None:
     # Of all shown lists, two documents each of socks and shoes change places 1 and 2.
     shift = found.numbers["exposure_shift"]
     assert (shift["growth"], shift["fall"]) == (2.0, 2.0)
-    assert "Exposure (1 / rank) by new against the most frequent lists: up to 2.0 times as much" in found.answer
+    assert "With new against the most frequent lists, half of the results get at most " in found.answer
     assert found.answer.startswith("The queries with the largest moves, each with its most frequent list.")
 
 
@@ -42,7 +42,8 @@ def test_two_models_are_compared_with_each_other() -> None:
     assert [table.title.split()[1] for table in found.tables] == ["socks", "hats", "shoes"]
     first = found.tables[0].rows[0]
     assert (first["by new"], first["by other"], first["because of"]) == ("document 0", "document 3", "price +3")
-    assert "Exposure (1 / rank) by other against new: up to 3.0 times as much" in found.answer
+    assert "With other against new, half of the results" in found.answer
+    assert "the one that rises most gets 3.0 times as much" in found.answer
 
 
 def test_four_queries_are_shown() -> None:

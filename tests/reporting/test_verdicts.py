@@ -123,7 +123,7 @@ def test_the_decision_is_that_of_the_comparison_with_the_lists_as_shown(
 @pytest.mark.parametrize(
     ("rejected", "said"),
     [
-        (True, "trust the direction more than the size"),
+        (True, "One number for each position is not enough to describe these users."),
         (None, "Whether one number for each position is enough, the clicks do not tell."),
         (False, None),
     ],
@@ -133,7 +133,7 @@ def test_what_the_test_of_the_log_means_for_the_estimate(
     said: str | None,
 ) -> None:
     text = decision(_inputs(Interval(0.02, 0.01, 0.04), rejected=rejected)).parts[1].answer
-    for each in ("trust the direction more", "the clicks do not tell"):
+    for each in ("not enough to describe these users", "the clicks do not tell"):
         assert (each in text) is (said is not None and each in said)
     assert ("ne number for each position" in text) is (said is not None)
 

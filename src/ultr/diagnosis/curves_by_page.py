@@ -144,7 +144,7 @@ class PageCurves:
                 f"with {self.factor} {and_list(same)}, users see as many positions as with {usual}, up to chance"
             )
         if untold:
-            said.append(f"for {self.factor} {and_list(untold)} it cannot be told: too few documents moved there")
+            said.append(f"for {self.factor} {and_list(untold)} it cannot be told: swaps link too few positions there")
         verdict = Verdict.CAREFUL if differ else Verdict.GOOD if ratios and not untold else Verdict.UNKNOWN
         return verdict, said
 

@@ -52,8 +52,9 @@ class Diagnosis:
     @cached_property
     def findings(self) -> tuple[Section, ...]:
         """An answer to each question."""
-        scalar = not self.dimension.scalar.rejected
-        by_page = () if self.curves_by_page is None else (self.curves_by_page.section(scalar=scalar),)
+        rejected = self.dimension.scalar.rejected
+        scalar = None if rejected is None else not rejected
+        by_page = () if self.curves_by_page is None else (self.curves_by_page.section(scalar=not rejected),)
         return (
             self.volume.section(),
             self.click_rates.section(),

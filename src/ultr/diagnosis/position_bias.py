@@ -85,11 +85,11 @@ class PositionBias:
                 worst, found = float(factor[place]), (one.estimator, other.estimator, place)
         return found
 
-    def section(self, *, scalar: bool = True) -> Section:
+    def section(self, *, scalar: bool | None = True) -> Section:
         """The answer on the strength of position bias.
 
-        `scalar` is False if one number for each position is known not to be enough: a curve then holds more than how
-        often a position is seen, such as how much users trust it.
+        `scalar` is False if one number for each position is known not to be enough, and None if that is not known: a
+        curve then holds more than how often a position is seen, such as how much users trust it, or may hold it.
         """
         verdict, answer, advice = self._judged(scalar=scalar)
         drawn = {name: (each.values, each.low, each.high) for name, each in self._estimated.items()}
@@ -116,7 +116,7 @@ class PositionBias:
             name="position bias",
         )
 
-    def _judged(self, *, scalar: bool = True) -> tuple[Verdict, list[str], str]:
+    def _judged(self, *, scalar: bool | None = True) -> tuple[Verdict, list[str], str]:
         """The verdict, the answer and the advice."""
         best = self.best
         if best is None:
@@ -135,7 +135,7 @@ class PositionBias:
         )
         if raw.problem is None:
             said += f"; its click rate is {raw.values[place]:.2f} of the first's"
-        how = [*few_below, *([] if scalar else [MIXED]), *self._exploration()]
+        how = [*few_below, *([MIXED] if scalar is False else []), *self._exploration()]
         if np.isnan(low) or best.failed > MOST_FAILED:
             few = (
                 f"in {best.failed:.0%} of the resamples swaps do not link all positions, so that hangs on a few queries"
@@ -147,7 +147,7 @@ class PositionBias:
         if differ is None:
             if len(self._usable) > 1:
                 agreed = [said, *how, "the estimators agree"]
-                return (Verdict.GOOD, agreed, "") if scalar else (Verdict.CAREFUL, agreed, NO_PROPENSITIES)
+                return (Verdict.CAREFUL, agreed, NO_PROPENSITIES) if scalar is False else (Verdict.GOOD, agreed, "")
             return Verdict.CAREFUL, [said, *how, "no other estimator can tell"], "Log more swaps."
         one, other, place = self.curves.of(differ[0]), self.curves.of(differ[1]), differ[2]
         differing = (

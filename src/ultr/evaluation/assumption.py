@@ -32,12 +32,18 @@ class Assumption:
         who = "users stop" if self.stopping == 1 else f"about {self.stopping:.0%} of the users stop"
         return f"{who} after a click, so a better order lets them stop sooner and need not bring more clicks"
 
-    def beside(self, *, adjusted: bool) -> str:
-        """The sentence for a comparison, milder if answers are `adjusted` for bias that differs between documents."""
+    def beside(self, *, adjusted: bool, differing: bool = False) -> str:
+        """The sentence for a comparison, milder if answers are `adjusted` for bias that differs between documents.
+
+        With `differing`, some answers found such bias, whatever the test says.
+        """
         stopped = f"{self.stopped}: go by the sign of a difference, and not by its size" if self.stopping else ""
         said = " ".join(filter(None, [self.sentence, sentences([stopped])]))
         if not self.rejected:
-            return said
+            found = (
+                "Documents ranked high and low show different bias all the same, and the answers by value allow for it"
+            )
+            return f"{said} {found} where it shows." if differing else said
         follows = (
             "The answers by value allow for that, as far as documents ranked high and low show it"
             if adjusted

@@ -18,6 +18,7 @@ import numpy as np
 from ultr import checks
 from ultr.arrays import Doubles
 from ultr.bias import BY_SWAPS, EM, ResampledPropensities
+from ultr.counted import and_list
 from ultr.data.click_log import ClickLog
 from ultr.errors import DataError, OptionError
 from ultr.evaluation.assumption import Assumption
@@ -243,9 +244,16 @@ def ranked(found: Sequence[Comparison]) -> Section:
             f"Each interval holds for itself: with {len(found)} rankers, one may be beyond chance by chance, and the "
             "best looks better than it is."
         )
+    said = [
+        f"{and_list(names)} {'ranks' if len(names) == 1 else 'rank'} {how} than {base}"
+        for word, how in (("yes", "better"), ("no", "worse"))
+        if (names := [each.names[1] for each in order if each.word(each.value) == word])
+    ] or [f"none is told to rank better or worse than {base}"]
+    if len(order) > 1:
+        said.append("they were not compared with each other")
     return Section(
         f"Which ranks better than {base}?",
-        f"Compared on {found[0].unseen.name}.",
+        f"{sentences(['; '.join(said)])}\n\nCompared on {found[0].unseen.name}.",
         advice="\n\n".join(advice),
         tables=[Table(f"against {base}, {found[0].interval_name.replace('% interval', ' % intervals')}", rows)],
         numbers={each.names[1]: each.as_json() for each in order},
@@ -253,10 +261,17 @@ def ranked(found: Sequence[Comparison]) -> Section:
     )
 
 
+def check_log(log: object) -> None:
+    """Raise an `OptionError` for what is no click log, such as a frame."""
+    if not isinstance(log, ClickLog):
+        raise OptionError(f"rankers are compared by a ClickLog, got {type(log).__name__}; make one with ultr.read_log")
+
+
 def _assumed(found: Sequence[Comparison]) -> str:
     """The same sentence for several comparisons on one log."""
     answers = [answer for each in found for answer in each.by_value]
-    return found[0].assumption.beside(adjusted=bool(answers) and all(answer.adjusted for answer in answers))
+    adjusted = [answer.adjusted for answer in answers]
+    return found[0].assumption.beside(adjusted=bool(adjusted) and all(adjusted), differing=any(adjusted))
 
 
 def signed_texts(difference: Interval | None) -> dict[str, str]:
@@ -307,6 +322,7 @@ def compare(
     `assumption` and `unseen` are for those who have tested the log and looked for its unseen part already. `weighting`,
     `utility`, `relevance` and `candidates` are those of `counterfactual_value`.
     """
+    check_log(log)
     checks.one_of("estimator", estimator, BY_SWAPS)
     checks.integer("looks", looks, at_least=1)
     checks.one_of("weighting", weighting, WEIGHTINGS)

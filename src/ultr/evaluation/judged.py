@@ -62,6 +62,11 @@ def evaluate(ranker: RankerLike, judged: JudgedLists, measures: Measures = DEFAU
 
     Features are matched by name: in another order they are the same, missing and unknown ones are refused.
     """
+    if not isinstance(judged, JudgedLists):
+        raise OptionError(
+            f"a ranker is measured on JudgedLists, got {type(judged).__name__}; "
+            "make them with JudgedLists.of, ultr.read_table or ultr.read_svmlight"
+        )
     known = judged.with_features(getattr(getattr(ranker, "ranker_", ranker), "feature_names", judged.feature_names))
     scores = ranker.score(known.features, known.offsets)
     return of_scores(scores, judged, measures)

@@ -26,6 +26,9 @@ MOST_UNSUPPORTED = 0.1
 MOST_CLIPPED = 0.1
 AT_ONCE = 2**10
 """Candidates that are valued at once by the propensities of all draws."""
+TAKEN_OFF = " with trust bias taken off"
+WIDER = ", wider because documents ranked high and low show different bias"
+"""How an interval was made that allows for bias that differs between documents."""
 BEYOND_CHANCE, BEYOND_DOUBT = 1.96, 3.3
 """Standard errors that a difference must differ by between the propensities of two halves of the documents.
 
@@ -51,6 +54,8 @@ class Answer:
     """False if the log supports the difference too little to go by it."""
     adjusted: bool = False
     """True if the interval allows for bias that differs between documents, and not only between positions."""
+    sized: bool = True
+    """False if only the sign is to be gone by: such bias is in the difference, and could not be taken off."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,11 @@ class Trial:
         elif not how:
             hint = self._hint(plain, rankings[first], rankings[second])
         answer = self.judge.answer(wide, first, second, what=f"the difference in {what}", how=how, hint=hint)
-        return replace(answer, adjusted=bool(how))
+        sized = how != WIDER
+        reason = (
+            answer.reason if sized or answer.winner is None else f"{answer.reason}; go by its sign, not by its size"
+        )
+        return replace(answer, reason=reason, adjusted=bool(how), sized=sized)
 
     def difference(self, first: Valued, second: Valued) -> Interval:
         """The value of the first placements less that of the second, with its bootstrap interval over queries.
@@ -156,8 +165,8 @@ class Trial:
         moved = Interval(plain.mean, plain.low + min(0.0, *moves), plain.high + max(0.0, *moves))
         lines = self._by_lines(first, second) if abs(apart) > BEYOND_DOUBT * error else None
         if lines is not None and lines.high - lines.low < moved.high - moved.low:
-            return lines, " with trust bias taken off"
-        return moved, ", wider because documents ranked high and low show different bias"
+            return lines, TAKEN_OFF
+        return moved, WIDER
 
     def _by_lines(self, first: Valued, second: Valued) -> Interval | None:
         """The difference by a line at each position; None where the rates of the halves do not tell it."""

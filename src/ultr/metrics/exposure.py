@@ -22,14 +22,15 @@ class ExposureShift:
     """The median over documents of the factor by which exposure moves, up or down."""
 
     def sentence(self, of: str, to: str) -> str:
-        """The shift in words.
+        """The shift in words, exposure being 1 / rank.
 
-        >>> ExposureShift(4.0, 2.0, 1.5).sentence("model", "the lists shown")
-        'Exposure (1 / rank) by model against the lists shown: up to 4.0 times as much, down to 1 / 2.0, median 1.50.'
+        >>> ExposureShift(4.0, 2.0, 1.5).sentence("model", "raw").partition("; ")[0]
+        'With model against raw, half of the results get at most 1.5 times as much or as little attention (1 / rank)'
         """
         return (
-            f"Exposure (1 / rank) by {of} against {to}: up to {self.growth:.1f} times as much, down to "
-            f"1 / {self.fall:.1f}, median {self.median:.2f}."
+            f"With {of} against {to}, half of the results get at most {self.median:.1f} times as much or as little "
+            f"attention (1 / rank); the one that rises most gets {self.growth:.1f} times as much, the one that falls "
+            f"most 1/{self.fall:.1f}."
         )
 
 

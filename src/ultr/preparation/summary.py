@@ -16,7 +16,7 @@ from ultr.errors import DataError
 from ultr.files import read_json
 from ultr.preparation.columns import Columns
 from ultr.preparation.factors import FactorSummary
-from ultr.preparation.reasons import ONE_POSITION
+from ultr.preparation.reasons import CLICK, ONE_POSITION
 from ultr.preparation.robots import Robots
 
 
@@ -191,6 +191,13 @@ class Summary:
                 "hint: where a search goes on to a second page under the same id, two documents have one position; "
                 "tell pages apart with --impression SEARCH,PAGE, or give positions that go on"
             )
+        for each in self.reasons:
+            if each.reason == CLICK.text and each.rows and not each.clicks:
+                yield (
+                    f"hint: none of the {counted(each.rows, 'row')} without a number of clicks has one, and they are "
+                    f"left out; if {self.columns.click} is empty there because nobody clicked, count it as 0: "
+                    f"\"sql:SELECT * REPLACE (coalesce({self.columns.click}, 0) AS {self.columns.click}) FROM 'FILE'\""
+                )
         for factor in self.factors:
             if factor.levels == 1 and factor.rare_values > 1:
                 yield (

@@ -44,6 +44,8 @@ class ExpectedGain:
     """The value that it is a gain in, such as `1 click + 20 purchase`; empty if in clicks."""
     stopped: str = ""
     """Words on users who stop after a click, whose clicks say that a ranking is better and not by how much."""
+    sized: bool = True
+    """False if bias that differs between documents is in the estimate: it says whether, and not how much."""
 
     @classmethod
     def of(cls, inputs: ReportInputs) -> ExpectedGain | None:
@@ -53,14 +55,16 @@ class ExpectedGain:
             return None
         answer, value = found.value_against_shown, found.values.get(found.names[1])
         stopped = found.assumption.stopped
+        sized = answer.sized and (answer.adjusted or not found.assumption.rejected)
         return cls(
             verdict={found.names[1]: Verdict.GOOD, None: Verdict.UNKNOWN}.get(answer.winner, Verdict.BAD),
-            percent=None if stopped else relative_gain(answer.difference, found.unseen.log, inputs.value),
+            percent=relative_gain(answer.difference, found.unseen.log, inputs.value) if sized and not stopped else None,
             reason=answer.reason if answer.winner is None else "",
             clicks=0.0 if value is None else value.clicks,
             effective_clicks=0.0 if value is None else value.effective_clicks,
             value_of=found.value_of,
             stopped=stopped,
+            sized=sized,
         )
 
     def sentence(self, name: str) -> str:
@@ -69,12 +73,17 @@ class ExpectedGain:
         if self.stopped and self.verdict is not Verdict.UNKNOWN:
             when = "sooner" if self.verdict is Verdict.GOOD else "later"
             return f"Expected: with {name}, users find what they click {when} than with the order that they see today."
+        fewer = "less" if self.value_of else "fewer"
+        more = "more" if self.verdict is Verdict.GOOD else fewer
+        if self.verdict is not Verdict.UNKNOWN and not self.sized:
+            return (
+                f"Expected: {more} {what} with {name} than with the order that users see today; by how much, this log "
+                "cannot tell."
+            )
         if self.verdict is Verdict.UNKNOWN or self.percent is None:
             return f"Whether {name} would bring more {what} than the order that users see today, this log cannot tell."
         low, high = sorted((abs(self.percent.low), abs(self.percent.high)))
         change = f"{low:.0%} to {high:.0%}" if f"{low:.0%}" != f"{high:.0%}" else f"{low:.1%} to {high:.1%}"
-        fewer = "less" if self.value_of else "fewer"
-        more = "more" if self.verdict is Verdict.GOOD else fewer
         return f"Expected: {change} {more} {what} with {name} than with the order that users see today."
 
     def as_json(self) -> dict[str, Any]:
@@ -257,6 +266,11 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
         said.append(sentences([gain.reason]))
     elif gain.stopped:
         said.append(sentences([gain.stopped]))
+    elif not gain.sized:
+        said.append(
+            "Groups of documents lose clicks by position in different ways, as where users trust high places, so that "
+            "differences look larger than they are; with more pages, the log may say by how much."
+        )
     elif gain.percent is not None:
         said.append(f"The best estimate is {gain.percent.mean:+.0%}; 19 such ranges in 20 hold the truth.")
     if gain.clicks:
@@ -267,11 +281,13 @@ def _expected(inputs: ReportInputs, gain: ExpectedGain) -> Section:
         )
     if (rejected := found.assumption.rejected) is not False:
         allowed = ", which the estimate allows for as far as the log shows it"
-        so = allowed if found.value_against_shown.adjusted else ": trust the direction more than the size"
-        said.append(sentences([CLAIMS[rejected] + (f" to describe these users{so}" if rejected else "")]))
+        so = f" to describe these users{allowed if gain.sized else ''}"
+        said.append(sentences([CLAIMS[rejected] + (so if rejected else "")]))
     asked = "How much more value" if gain.value_of else "How many more clicks"
     if gain.stopped:
         asked = "Do users find sooner"
+    elif not gain.sized:
+        asked = "Is there more value" if gain.value_of else "Are there more clicks"
     if gain.value_of:
         said.append("What follows a click is assumed not to depend on the place of the click.")
     elif inputs.subject.ranker.options.get("value"):

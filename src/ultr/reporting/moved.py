@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ultr.reporting.model import Model
 
 LONGEST = 15
 """Most documents of a list that are drawn, from the top."""
+SHARED = 8
+"""Letters that all names of a list may begin with before they are left out of a drawing."""
 MOST_LISTS = 5_000
 """Most lists that are looked at; of a larger log, those with the most impressions."""
 
@@ -45,7 +48,8 @@ class Moved:
     @property
     def caption(self) -> str:
         """The query and how often this list of it was shown."""
-        return f"query {self.query} · {counted(self.impressions, 'impression')}"
+        cut = f" · the first {LONGEST} of {len(self.order)} results" if len(self.order) > LONGEST else ""
+        return f"query {self.query} · {counted(self.impressions, 'impression')}{cut}"
 
     def rows(
         self, sides: tuple[str, str], names: Sequence[str], reasons: Sequence[str] = (), *, most: int | None = None
@@ -70,7 +74,7 @@ class Moved:
     def drawing(self, sides: tuple[str, str], names: Sequence[str]) -> Drawing:
         """Both orders side by side, from the top."""
         order = self.order[:LONGEST].tolist()
-        rates, short = self.clicks / self.impressions, [brief_start(name, 15) for name in names]
+        rates, short = self.clicks / self.impressions, [brief_start(name, 15) for name in apart(names)]
         return figures.moves(
             [f"{place + 1}. {short[place]} {rates[place]:.0%}" for place in range(len(order))],
             [f"{short[before]} {arrow(before - place)}" for place, before in enumerate(order)],
@@ -82,6 +86,18 @@ class Moved:
             ],
             sides=sides,
         )
+
+
+def apart(names: Sequence[str]) -> list[str]:
+    """Names without the words that all of them begin with, if they would not be told apart for these.
+
+    >>> apart(["blue shirt for kids, size 3", "blue shirt for kids, size 4"]), apart(["a b", "a c"])
+    (['…3', '…4'], ['a b', 'a c'])
+    """
+    # The last word of a name stays, whatever it is.
+    starts = zip(*(name.split(" ")[:-1] for name in names), strict=False)
+    shared = sum(len(words[0]) + 1 for words in takewhile(lambda words: len(set(words)) == 1, starts))
+    return [f"…{name[shared:]}" for name in names] if shared >= SHARED else list(names)
 
 
 def brief_start(name: str, most: int) -> str:
