@@ -304,6 +304,25 @@ def test_parts_that_nothing_links_are_told_with_their_traffic(features: bool) ->
     assert (found.numbers["dimension"], found.numbers["windows"], found.numbers["connected"]) == (0, [], False)
 
 
+@pytest.mark.parametrize(("shown", "tail"), [(10, True), (11, False)])
+def test_a_few_pages_that_went_on_are_to_be_left_out(shown: int, tail: bool) -> None:  # noqa: FBT001
+    """Positions 3 and 4 have one in a hundred of what was shown, or more."""
+    whole = graph((1, 2, 9, 500), names=places(4), impressions=[1_000, 980, 10, shown])
+    found = linkage(whole, sets(4, ("12", 9, 500))).section()
+    leave = (
+        "Leave out what was shown below position 2: ultr prepare "
+        "\"sql:SELECT * FROM 'FILE' WHERE position <= 2\" --overwrite, with the options of before."
+    )
+    assert found.advice.startswith(leave) is tail
+    assert ("all but the largest lie below position 2, which 1.00% of the traffic does." in found.answer) is tail
+    assert ("the largest has 99% of the traffic." in found.answer) is not tail
+
+
+def test_places_between_others_are_not_to_be_left_out_however_few_saw_them() -> None:
+    whole = graph((1, 3, 9, 500), names=places(3), impressions=[1_000, 1, 1_000])
+    assert "Leave out" not in linkage(whole, sets(3, ("13", 9, 500))).section().advice
+
+
 def test_without_any_link_neighbours_are_to_change_places() -> None:
     found = linkage(graph(names=places(3)), sets(3), features=False).section()
     assert (found.verdict, found.answer, found.advice) == (

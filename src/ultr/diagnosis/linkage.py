@@ -21,6 +21,8 @@ FEW_CLICKS_ON_A_LINK = 100
 """A ratio of two biases that rests on fewer clicks is known to a fifth at best."""
 NEXT_TO_NONE = 10
 """With fewer clicks on a link, no ratio can be told from it."""
+TAIL = 0.01
+"""Places below all others with less of the traffic are better left out than linked."""
 MOST_ROWS = 12
 """So many links are shown, those with the fewest clicks."""
 
@@ -193,13 +195,17 @@ class Linkage:
 
     def _apart(self) -> tuple[Verdict, list[str], list[str]]:
         graph = self.whole
-        parts = int(graph.parts.max()) + 1
+        parts, tail = int(graph.parts.max()) + 1, self._tail
         alone = self.together is not None and self.position.connected
         answer = [
             f"no clicked document was seen under two of the {self._values}"
             if not graph.links
-            else f"the {self._values} fall into {parts} parts that no clicked document links; the largest has "
-            f"{graph.shares[0]:.0%} of the traffic",
+            else f"the {self._values} fall into {parts} parts that no clicked document links; "
+            + (
+                f"the largest has {graph.shares[0]:.0%} of the traffic"
+                if tail is None
+                else f"all but the largest lie below position {tail[0]}, which {tail[1]:.2%} of the traffic does"
+            ),
             "by position alone all are linked" if alone else "",
             "so only the model's belief that documents with similar features are alike tells bias from relevance"
             if self.features
@@ -207,12 +213,27 @@ class Linkage:
         ]
         merges, swaps = self._pairs(graph.merges(), " with "), self._pairs(graph.swaps(), " and ")
         advice = [
+            ""
+            if tail is None
+            else f"leave out what was shown below position {tail[0]}: ultr prepare "
+            f"\"sql:SELECT * FROM 'FILE' WHERE position <= {tail[0]}\" --overwrite, with the options of before",
             "leave the other factors out of the model, or do one of the following" if alone else "",
             "show neighbouring documents the other way round, at random, on a small share of the pages"
             if not graph.links
             else f"show some documents, at random, for a while, at both {_listed(swaps)}; or merge {_listed(merges)}",
         ]
         return Verdict.CAREFUL if self.features else Verdict.BAD, answer, advice
+
+    @property
+    def _tail(self) -> tuple[int, float] | None:
+        """The place below which all lies that is not in the largest part, and the traffic there, if that is little."""
+        graph = self.whole
+        if not all(name.startswith("position ") for name in graph.names):
+            return None
+        places = graph.levels[:, 0]
+        last = int(places[graph.parts > 0].min())
+        below = float(graph.impressions[places >= last].sum() / graph.impressions.sum())
+        return (last, below) if last and below <= TAIL else None
 
     def _pairs(self, pairs: Sequence[tuple[int, int]], between: str) -> list[str]:
         return [f"{self.whole.names[a]}{between}{self.whole.names[b]}" for a, b in pairs]
