@@ -98,3 +98,10 @@ def test_nothing_acts_and_nothing_comes_from_elsewhere() -> None:
     assert "\x1b" not in page
     assert not Cells(page).attributes
     assert as_html("nothing", []) == "<p>nothing</p>"
+
+
+def test_an_estimator_shows_its_ranker_once_it_has_one() -> None:
+    estimator = ClickBaseline(relevance=MLP(hidden=(2,), steps=1))
+    assert estimator._repr_html_() is None, "its options stand in its text"
+    estimator.fit(log())
+    assert estimator._repr_html_() == estimator.ranker_._repr_html_()

@@ -57,6 +57,10 @@ class Fitted(Generic[ObjectiveT]):
         """The learning curve of the fitted ranker."""
         return list(self.ranker_.history)
 
+    def _repr_html_(self) -> str | None:
+        """The fitted ranker as a notebook shows it; nothing before, so that the notebook shows the options."""
+        return self.ranker_._repr_html_() if "ranker_" in vars(self) else None
+
     def __getattr__(self, name: str) -> Any:
         if name == "ranker_":
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
