@@ -338,6 +338,16 @@ def test_missing_values_of_a_file_are_told_and_ranked(tmp_path: Path, ending: st
     np.testing.assert_allclose([found[row] for row in range(40)], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_the_first_of_each_query_can_be_asked_for(model: Path, candidates: Path) -> None:
+    header, *rows = ultr("rank", model, candidates).stdout.splitlines()
+    few = ultr("rank", model, candidates, "--top", 2).stdout.splitlines()
+    assert few == [header, *(row for row in rows if int(row.split("\t")[1]) <= 2)]
+    assert len(few) == 1 + 4 < 1 + len(rows)
+    assert (
+        "top must be an integer of at least 0, got -1" in ultr("rank", model, candidates, "--top", -1, expect=2).stderr
+    )
+
+
 def test_candidates_come_back_ranked(model: Path, candidates: Path, tmp_path: Path) -> None:
     lines = ultr("rank", model, candidates).stdout.splitlines()
     assert lines[0].split("\t") == ["query", "rank", "candidate", "document", "score"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from ultr import checks
 from ultr.cli import options, output
 from ultr.errors import OptionError
 from ultr.files import check_new_file, new_file
@@ -33,6 +34,7 @@ def rank(
         Path | None,
         typer.Option(help="Table that `ultr head` wrote; documents that it knows are ranked by their rates."),
     ] = None,
+    top: Annotated[int, typer.Option(help="Candidates of each query, from the top; 0 takes all.")] = 0,
     features: options.Features = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line, for machines.")] = False,
 ) -> None:
@@ -45,6 +47,7 @@ def rank(
     from ultr.data.ragged import list_numbers
     from ultr.datasets.table_file import TableColumns
 
+    checks.integer("top", top, at_least=0)
     if out is not None:
         check_new_file(out, overwrite=overwrite)
     ranker = options.read_ranker(model)
@@ -72,6 +75,7 @@ def rank(
             float(scores[row]),
         )
         for row, place, start in zip(order, ranks, starts, strict=True)
+        if not top or place <= top
     ]
     if json:
         lines = [json_module.dumps(dict(zip(names, row, strict=True))) for row in rows]
