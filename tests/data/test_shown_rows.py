@@ -94,7 +94,10 @@ def test_numbers_that_pandas_calls_categories_are_written_as_a_ranker_reads_them
         ({"group": [3, 2]}, "qid changes within page 1, in row 2"),
         ({"clicks": [0, 1]}, r"clicks must have one value for each of 5 rows, got the shape \(2,\)"),
         ({"clicks": [0, 1, 0, 2, 0]}, "more clicks than impressions"),
-        ({"position": [1, 2, 1, 1, 2]}, "page 2 has two rows at position 1, one of them row 3; if qid was shown"),
+        (
+            {"position": [1, 2, 1, 1, 2]},
+            "rows 2 and 3 are both at position 1 of page 2; if one is a copy of the other, drop it; if qid was",
+        ),
         ({"position": [0, 1, 0, 1, 2]}, "positions start at 1, got 0"),
         ({"impressions": [1, 2, 3]}, "impressions must have one value for each of 2 pages or of 5 rows"),
         ({"impressions": [2, 3, 4, 4, 4]}, "impressions changes within page 1, in row 1"),

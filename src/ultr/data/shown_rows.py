@@ -212,11 +212,14 @@ def _positions(position: object, offsets: Integers, *, several: bool) -> Integer
     order = np.lexsort((places, pages))
     same = (np.diff(places[order]) == 0) & (np.diff(pages[order]) == 0)
     if same.any():
-        row = int(order[1:][same][0])
+        rows = sorted((int(order[:-1][same][0]), int(order[1:][same][0])))
         way_out = (
             "; if qid was shown on several pages, say with group= how many rows each of them has" if several else ""
         )
-        raise DataError(f"page {pages[row] + 1} has two rows at position {places[row]}, one of them row {row}{way_out}")
+        raise DataError(
+            f"rows {rows[0]} and {rows[1]} are both at position {places[rows[0]]} of page {pages[rows[0]] + 1}; if one "
+            f"is a copy of the other, drop it{way_out}"
+        )
     return places
 
 
