@@ -193,6 +193,8 @@ class Trial:
         self, drawn: Sequence[Valuation], counts: Integers, groups: Integers, first: Valued, second: Valued
     ) -> Doubles:
         """The difference in each draw of queries by the valuation of that draw."""
+        if not drawn:
+            return np.zeros(0)
         theta = np.stack([np.asarray(each.propensities, dtype=np.float64) for each in drawn])
         by_rank = np.stack([each.rank_weights() for each in drawn])
         floors = [each.floor for each in drawn if each.floor is not None]
