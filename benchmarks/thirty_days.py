@@ -38,7 +38,7 @@ from ultr.methods import flat_options, method
 from ultr.metrics import ndcg
 from ultr.pages.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, blank
 from ultr.seeding import generator
-from ultr.updating import PromotionGate, UpdateSettings, judge
+from ultr.updating import UpdateSettings, judge, promotes
 from ultr.updating.candidate import NewRanker, Shares
 
 ARMS = {"frozen": GREY, "raw clicks": ORANGE, "no gate": PURPLE, "loop": BLUE, "taste known": GREEN}
@@ -203,9 +203,9 @@ def retrain(arm: Arm, world: World, settings: UpdateSettings) -> None:
     shares = Shares.of(log, settings)
     new = NewRanker.train(shares, settings, arm.ranker).ranker
     found = judge(arm.ranker, new, shares.reserved, swaps=log, seed=settings.seed)
-    decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(found)
-    arm.reasons.append(f"{'promoted' if decision.promote else 'kept'}: {decision.reason}")
-    if decision.promote:
+    promoted, reason = promotes(found, tolerance=settings.tolerance, largest_shift=settings.largest_shift)
+    arm.reasons.append(f"{'promoted' if promoted else 'kept'}: {reason}")
+    if promoted:
         arm.ranker, arm.promoted = new, arm.promoted + 1
 
 

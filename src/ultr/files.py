@@ -14,6 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from ultr.drafts import OLD, draft_beside, put_aside
 from ultr.errors import DataError, OptionError, UltrWarning
 
@@ -137,6 +139,15 @@ def write_json(path: str | Path, content: Any, *, sealed: bool = False) -> None:
     """Write `content` as JSON, whole or not at all; a sealed file gets a digest of itself that `read_json` checks."""
     with new_file(path) as draft:
         draft.write_text(as_json(content | {DIGEST: _digest(content)} if sealed else content) + "\n", "utf-8")
+
+
+def jsonable(content: Any) -> Any:
+    """A value as JSON has it: lists for tuples, dicts for dataclasses, and none of numpy's numbers.
+
+    >>> jsonable({"hidden": (64, 32)})
+    {'hidden': [64, 32]}
+    """
+    return to_jsonable_python(content, fallback=lambda each: each.item())
 
 
 def as_json(content: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.methods.trees_contract import TreesContract
 
 from ultr.data.bias_factor import numeric_factor
 from ultr.data.click_log import ClickLog
@@ -17,7 +18,6 @@ from ultr.methods.estimator import Estimator
 from ultr.methods.lambdamart import LambdaMART
 from ultr.relevance import MLP, Trees
 from ultr.testing.methods import MethodContract, small_log
-from ultr.testing.trees import TreesContract
 
 
 class _Contract(MethodContract):

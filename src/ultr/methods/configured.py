@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-import numpy as np
-
 from ultr import checks
+from ultr.files import jsonable
 from ultr.relevance.relevance_model import Relevance
 
 
@@ -38,13 +36,5 @@ class Configured:
     def content(self) -> dict[str, Any]:
         """The options as JSON has them."""
         own = self.get_params(deep=False) | {"relevance": self.relevance.content()}
-        return {name: _plain(value) for name, value in own.items()}
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it: lists for tuples, and none of numpy's numbers."""
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.item() if isinstance(value, np.generic) else value
+        found: dict[str, Any] = jsonable(own)
+        return found

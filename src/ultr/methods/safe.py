@@ -11,7 +11,6 @@ de Rijke: Practical and Robust Safety Guarantees for Advanced Counterfactual Lea
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from ultr.data.provenance import Provenance
 from ultr.data.signal import CLICK
 from ultr.data.split import HELD_OUT
 from ultr.errors import DataError, OptionError
+from ultr.files import jsonable
 from ultr.losses import order_loss
 from ultr.methods.position_curve import PositionCurve
 from ultr.methods.ranker import Ranker
@@ -151,7 +151,7 @@ def make_safe(
         "agreement": agreement,
         "propensities": curve.values.tolist(),
         "sentence": curve.sentence(ranker.method),
-        "relevance": json.loads(json.dumps(chosen_by.content())),
+        "relevance": jsonable(chosen_by.content()),
     }
     provenance = (ranker.provenance or Provenance()).beside(Provenance.of(log, held_out))
     return replace(ranker, model=model, choices={**ranker.choices, SAFE: choice}, provenance=provenance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ultr.data.log_checks import trusted
 from ultr.data.placements import Placements
 from ultr.data.signal import Signal
 from ultr.errors import DataError, OptionError
-from ultr.files import read_json, write_json
+from ultr.files import jsonable, read_json, write_json
 from ultr.preparation.assembly import EVENTS
 from ultr.preparation.columns import Columns
 from ultr.preparation.documents import cells_of
@@ -91,7 +91,7 @@ class Grown:
                     "days together, so that nothing can be added to it; prepare all days again"
                 )
         for name, value in given.items():
-            if name not in _NOT_KEPT and name in self.settings and _plain(value) != self.settings[name]:
+            if name not in _NOT_KEPT and name in self.settings and jsonable(value) != self.settings[name]:
                 raise OptionError(
                     f"{self.folder} was prepared with {name} = {self.settings[name]!r}, and what is added must be, "
                     f"too; leave {name} out, or prepare all days again"
@@ -157,7 +157,7 @@ def keep_growing(
     write_json(
         inside / SETTINGS,
         {
-            "options": {name: _plain(value) for name, value in kept.items()},
+            "options": {name: jsonable(value) for name, value in kept.items()},
             "features": TypeAdapter(tuple[FeatureColumn, ...]).dump_python(features),
             "documents": _digest(folder / DOCUMENTS),
         },
@@ -254,12 +254,3 @@ def _joined_factor(old: BiasFactor, new: BiasFactor) -> BiasFactor:
 def _period_numbers(log: ClickLog, names: tuple[str, ...]) -> Integers:
     assert log.periods is not None, "a log that grows has days"
     return np.array([names.index(name) for name in log.period_names], dtype=np.int64)[log.periods]
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it."""
-    if isinstance(value, RobotRules):
-        return asdict(value)
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value

@@ -3,8 +3,7 @@
 from ultr.updating.actions import begin as begin
 from ultr.updating.actions import roll_back as roll_back
 from ultr.updating.actions import update as update
-from ultr.updating.gate import Decision as Decision
-from ultr.updating.gate import PromotionGate as PromotionGate
+from ultr.updating.gate import promotes as promotes
 from ultr.updating.judgement import Judgement as Judgement
 from ultr.updating.judgement import judge as judge
 from ultr.updating.ledger import Ledger as Ledger

@@ -7,7 +7,7 @@ killed call leaves is found again and used if it is the same, or written anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from time import monotonic
@@ -29,7 +29,7 @@ from ultr.preparation.summary import Summary
 from ultr.scoring import Scorer
 from ultr.train.progress import Observer
 from ultr.updating.candidate import NewRanker, Shares
-from ultr.updating.gate import PromotionGate
+from ultr.updating.gate import promotes
 from ultr.updating.judgement import judge, troubles
 from ultr.updating.ledger import FIRST, KEPT, PROMOTED, ROLLED_BACK, Ledger, LedgerEntry
 from ultr.updating.run_folder import SETTINGS, RunFolder, digest_of_file
@@ -116,20 +116,19 @@ def update(run: RunFolder, day: str, *, dry_run: bool = False, progress: bool | 
         assumption = Assumption.of_test(found.dimension.scalar, found.stopping)
         judgement = judge(served, new.ranker, shares.reserved, swaps=log, assumption=assumption, seed=settings.seed)
         judgement = replace(judgement, troubles=troubles(found))
-        decision = PromotionGate(settings.tolerance, settings.largest_shift).decide(judgement)
-        reason = decision.reason
-        if not decision.promote and ledger.kept_in_a_row:
+        promoted, reason = promotes(judgement, tolerance=settings.tolerance, largest_shift=settings.largest_shift)
+        if not promoted and ledger.kept_in_a_row:
             reason += f"; {current.model} has now been kept {ledger.kept_in_a_row + 1} times in a row"
         entry = ledger.next_entry(
-            decision=PROMOTED if decision.promote else KEPT,
+            decision=PROMOTED if promoted else KEPT,
             reason=reason,
-            model=day if decision.promote else current.model,
-            file_digest=digest_of_file(run.exported(day)) if decision.promote else current.file_digest,
+            model=day if promoted else current.model,
+            file_digest=digest_of_file(run.exported(day)) if promoted else current.file_digest,
             log=day,
             candidate=day,
             training=_training(new, spent),
             versions=load_manifest(run.model(day)).versions,
-            judgement=judgement.as_json(),
+            judgement=asdict(judgement),
             doctor={finding.name: str(finding.verdict) for finding in found.findings},
             **_about(log, shares, settings),
         )

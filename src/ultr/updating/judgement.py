@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from ultr.arrays import Floats, Integers
 from ultr.data.categories import Categories, recode
@@ -53,10 +52,6 @@ class Judgement:
         """The interval of the gain in words."""
         assert self.gain is not None
         return f"{LEVEL:.0%} interval {self.gain.low:+.1%} to {self.gain.high:+.1%}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Every number as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
