@@ -318,6 +318,13 @@ def test_a_few_pages_that_went_on_are_to_be_left_out(shown: int, tail: bool) -> 
     assert ("the largest has 99% of the traffic." in found.answer) is not tail
 
 
+@pytest.mark.parametrize(("clicks", "last"), [(9, 2), (10, 3)])
+def test_places_that_hang_on_next_to_no_clicks_are_left_out_with_them(clicks: int, last: int) -> None:
+    whole = graph((1, 2, 9, 500), (2, 3, 1, clicks), names=places(4), impressions=[1_000, 990, 6, 4])
+    found = linkage(whole, sets(4, ("12", 9, 500), ("23", 1, clicks))).section()
+    assert found.advice.startswith(f"Leave out what was shown below position {last}: ultr prepare ")
+
+
 def test_places_between_others_are_not_to_be_left_out_however_few_saw_them() -> None:
     whole = graph((1, 3, 9, 500), names=places(3), impressions=[1_000, 1, 1_000])
     assert "Leave out" not in linkage(whole, sets(3, ("13", 9, 500))).section().advice

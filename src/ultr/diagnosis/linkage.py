@@ -226,14 +226,21 @@ class Linkage:
 
     @property
     def _tail(self) -> tuple[int, float] | None:
-        """The place below which all lies that is not in the largest part, and the traffic there, if that is little."""
+        """The place below which all lies that is not in the largest part, and the traffic there, if that is little.
+
+        What hangs on next to no clicks there lies below it, too.
+        """
         graph = self.whole
         if not all(name.startswith("position ") for name in graph.names):
             return None
         places = graph.levels[:, 0]
-        last = int(places[graph.parts > 0].min())
-        below = float(graph.impressions[places >= last].sum() / graph.impressions.sum())
-        return (last, below) if last and below <= TAIL else None
+        first = places[graph.parts > 0].min()
+        weak = [max(places[[link.first, link.second]]) for link in graph.backbone if link.clicks < NEXT_TO_NONE]
+        for last in sorted({first, *weak}):
+            below = float(graph.impressions[places >= last].sum() / graph.impressions.sum())
+            if 0 < last <= first and below <= TAIL:
+                return int(last), below
+        return None
 
     def _pairs(self, pairs: Sequence[tuple[int, int]], between: str) -> list[str]:
         return [f"{self.whole.names[a]}{between}{self.whole.names[b]}" for a, b in pairs]
