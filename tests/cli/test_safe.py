@@ -59,7 +59,7 @@ def test_a_report_states_how_exposure_shifts(models: tuple[Path, Path], log: Pat
     page = tmp_path / "page.html"
     content = json.loads(ultr("report", models[0], "--log", log, "--out", page, "--json").stdout)
     assert content["orders"]["exposure_shift"]["growth"] > 1
-    assert "against the most frequent lists: up to" in page.read_text()
+    assert "against the most frequent lists, half of the results get at most" in page.read_text()
 
 
 @pytest.mark.parametrize(
