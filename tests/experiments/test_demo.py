@@ -33,3 +33,13 @@ def test_the_demo_writes_log_models_table_plot_and_report(tmp_path: Path, monkey
     assert any("ClickLog" in line for line in said)
     assert "Report on" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert load(tmp_path / "demo" / "click").data_fingerprint == ClickLog.load(tmp_path / "demo" / "log").fingerprint()
+
+
+@pytest.mark.usefixtures("_few_draws")
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_is_shown_unless_it_is_not_wanted(
+    *, progress: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ultr.experiments.demo.letor_like", few_queries)
+    run(tmp_path / "demo", queries=60, impressions=6_000, steps=3, progress=progress)
+    assert ("LabelBaseline" in capfd.readouterr().err) is progress

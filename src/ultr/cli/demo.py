@@ -24,7 +24,7 @@ def demo(
     from ultr.experiments.demo import REPORT, run
 
     output.hush(quiet)
-    result = run(out, seed=seed, overwrite=overwrite, say=output.tell)
+    result = run(out, seed=seed, overwrite=overwrite, say=output.tell, progress=not quiet)
     if json:
         output.print_json(result.as_json())
         return

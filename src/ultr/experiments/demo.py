@@ -73,6 +73,7 @@ def run(
     steps: int = 3_000,
     overwrite: bool = False,
     say: Callable[[str], object] = str,
+    progress: bool = True,
 ) -> DemoResult:
     """Train four rankers on one simulated log, measure them, and write log, models, table, plot and report to `out`."""
     check_new_folder(out, overwrite=overwrite)
@@ -97,7 +98,7 @@ def run(
         for name, ranker in rankers.items():
             started = time.perf_counter()
             judged = isinstance(ranker, LabelBaseline)
-            ranker.fit(data.train if judged else log, validation=data.validation, progress=True)
+            ranker.fit(data.train if judged else log, validation=data.validation, progress=progress)
             seconds[name] = time.perf_counter() - started
             evaluations[name] = evaluate(ranker, data.test)
             ranker.save(draft / name.lower().replace(" d=", "-"), origin=labels if judged else clicks)
