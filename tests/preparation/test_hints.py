@@ -58,3 +58,21 @@ def test_a_factor_whose_values_are_all_rare_is_asked_about(tmp_path: Path) -> No
     for rare, said in ((100, True), (1, False)):
         lines = list(prepare(table, tmp_path / str(rare), factors=["visitor"], rare=rare).summary.lines())
         assert any(line.startswith("hint: no value of visitor has as many impressions") for line in lines) is said
+
+
+@pytest.mark.parametrize(("empty", "asked"), [(None, True), ("0", False)])
+def test_rows_without_a_number_of_clicks_are_asked_about_if_none_has_a_click(
+    empty: str | None, *, asked: bool, tmp_path: Path
+) -> None:
+    """Clicks are 0, 1 and, in one row, empty."""
+    table = frame(GOOD)
+    clicks = [str(int(click)) for click in table["click"].to_pylist()]
+    changed = clicks.index("0")
+    table = table.drop(["click"]).append_column(
+        "click", pyarrow.array([*clicks[:changed], empty, *clicks[changed + 1 :]])
+    )
+    summary = prepare(table, tmp_path / "log").summary
+    assert (summary.rows.aside > 0) is asked
+    told = [line for line in summary.lines() if line.startswith("hint: none of the 1 row without a number")]
+    assert bool(told) is asked
+    assert all("REPLACE (coalesce(click, 0) AS click)" in line for line in told)
