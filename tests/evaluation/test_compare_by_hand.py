@@ -421,9 +421,9 @@ def test_one_ranker_needs_no_warning_about_many_and_two_do() -> None:
         "\n\nEach interval holds for itself: with 2 rankers, one may be beyond chance by chance, and the best looks "
         "better than it is."
     )
-    said = "New ranks better than old.\n\nCompared on what new has not seen."
+    said = "new ranks better than old.\n\nCompared on what new has not seen."
     assert (alone.title, alone.answer) == ("Which ranks better than old?", said)
-    better, worse = "B ranks better than old", "a ranks worse than old"
+    better, worse = "b ranks better than old", "a ranks worse than old"
     assert (
         both.answer == f"{better}; {worse}; they were not compared with each other.\n\nCompared on what a has not seen."
     )
@@ -470,5 +470,5 @@ def test_if_nobody_is_told_to_be_better_or_worse_it_is_said_first() -> None:
     unknown = Answer(CANNOT_TELL, "the log does not tell")
     found = ranked([built("a", value=unknown), built("b", value=unknown)])
     assert found.answer.startswith(
-        "None is told to rank better or worse than old; they were not compared with each other."
+        "none is told to rank better or worse than old; they were not compared with each other."
     )

@@ -196,16 +196,19 @@ class Linkage:
     def _apart(self) -> tuple[Verdict, list[str], list[str]]:
         graph = self.whole
         parts, tail = int(graph.parts.max()) + 1, self._tail
+        traffic, without = f"the largest has {graph.shares[0]:.0%} of the traffic", ""
+        if tail is not None:
+            last, below = tail
+            traffic = f"all but the largest lie below position {last}, which {below:.2%} of the traffic does"
+            without = (
+                f"leave out what was shown below position {last}: ultr prepare "
+                f"\"sql:SELECT * FROM 'FILE' WHERE position <= {last}\" --overwrite, with the options of before"
+            )
         alone = self.together is not None and self.position.connected
         answer = [
             f"no clicked document was seen under two of the {self._values}"
             if not graph.links
-            else f"the {self._values} fall into {parts} parts that no clicked document links; "
-            + (
-                f"the largest has {graph.shares[0]:.0%} of the traffic"
-                if tail is None
-                else f"all but the largest lie below position {tail[0]}, which {tail[1]:.2%} of the traffic does"
-            ),
+            else f"the {self._values} fall into {parts} parts that no clicked document links; {traffic}",
             "by position alone all are linked" if alone else "",
             "so only the model's belief that documents with similar features are alike tells bias from relevance"
             if self.features
@@ -213,10 +216,7 @@ class Linkage:
         ]
         merges, swaps = self._pairs(graph.merges(), " with "), self._pairs(graph.swaps(), " and ")
         advice = [
-            ""
-            if tail is None
-            else f"leave out what was shown below position {tail[0]}: ultr prepare "
-            f"\"sql:SELECT * FROM 'FILE' WHERE position <= {tail[0]}\" --overwrite, with the options of before",
+            without,
             "leave the other factors out of the model, or do one of the following" if alone else "",
             "show neighbouring documents the other way round, at random, on a small share of the pages"
             if not graph.links

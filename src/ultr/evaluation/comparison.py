@@ -253,18 +253,12 @@ def ranked(found: Sequence[Comparison]) -> Section:
         said.append("they were not compared with each other")
     return Section(
         f"Which ranks better than {base}?",
-        f"{sentences(['; '.join(said)])}\n\nCompared on {found[0].unseen.name}.",
+        f"{'; '.join(said)}.\n\nCompared on {found[0].unseen.name}.",
         advice="\n\n".join(advice),
         tables=[Table(f"against {base}, {found[0].interval_name.replace('% interval', ' % intervals')}", rows)],
         numbers={each.names[1]: each.as_json() for each in order},
         name="comparison",
     )
-
-
-def check_log(log: object) -> None:
-    """Raise an `OptionError` for what is no click log, such as a frame."""
-    if not isinstance(log, ClickLog):
-        raise OptionError(f"rankers are compared by a ClickLog, got {type(log).__name__}; make one with ultr.read_log")
 
 
 def _assumed(found: Sequence[Comparison]) -> str:
@@ -322,7 +316,8 @@ def compare(
     `assumption` and `unseen` are for those who have tested the log and looked for its unseen part already. `weighting`,
     `utility`, `relevance` and `candidates` are those of `counterfactual_value`.
     """
-    check_log(log)
+    if not isinstance(log, ClickLog):
+        raise OptionError(f"rankers are compared by a ClickLog, got {type(log).__name__}; make one with ultr.read_log")
     checks.one_of("estimator", estimator, BY_SWAPS)
     checks.integer("looks", looks, at_least=1)
     checks.one_of("weighting", weighting, WEIGHTINGS)

@@ -48,7 +48,7 @@ class Moved:
     @property
     def caption(self) -> str:
         """The query and how often this list of it was shown."""
-        cut = f" · the first {LONGEST} of {len(self.order)} results" if len(self.order) > LONGEST else ""
+        cut = f" · the first {LONGEST} of {len(self.order)} results are drawn" if len(self.order) > LONGEST else ""
         return f"query {self.query} · {counted(self.impressions, 'impression')}{cut}"
 
     def rows(
